@@ -24,7 +24,7 @@ from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["Choices", "dates_as_names", "treat", "word_among_numbers"]
+__all__ = ["SEVERAL_WAYS", "Choices", "dates_as_names", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +103,12 @@ class Choices:
                 ]
                 raise TableRefused(f"there is no column {name!r} in {listed(names)}; {_nearest(name, every)}")
 
+    def role_of(self, name: str) -> str | None:
+        """What a column is given as that is no measurement, such as weights; None where it is none of that."""
+        given = ("target", "weights", "groups", "exposure")
+        named = next((role for role in given if getattr(self, role) == name), None)
+        return COVARIATE if named is None and name in self.covariates else named
+
     def _named(self) -> list[str]:
         given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]
         given += [name for name in self.log1p if name != ALL]
@@ -136,12 +142,8 @@ def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Va
 
 def _chosen(column: Column, choices: Choices) -> Column:
     """The caller's word about a column goes before any rule."""
-    for role in ("target", "weights", "groups", "exposure"):
-        name = getattr(choices, role)
-        if column.name == name:
-            return replace(column, role=role, note=column.note if column.is_kept else "")
-    if column.name in choices.covariates:
-        return replace(column, role=COVARIATE, note=column.note if column.is_kept else "")
+    if (role := choices.role_of(column.name)) is not None:
+        return _with_role(column, role)
     if column.name in choices.drop:
         return replace(column, role="dropped", note=AS_ASKED)
     if choices.columns is not None and column.name not in (*choices.columns, choices.index_col):
@@ -149,6 +151,13 @@ def _chosen(column: Column, choices: Choices) -> Column:
     if (column.name in choices.log1p or ALL in choices.log1p) and column.kind in ("number", "count", "scale"):
         return replace(column, log1p=True, kind="number", note="; ".join(filter(None, [column.note, "log(1 + value)"])))
     return column
+
+
+def _with_role(column: Column, role: str) -> Column:
+    """A column that is no measurement: its labels are what they are, and none of two counts as 1."""
+    if column.kind == "binary":
+        column = replace(column, kind="category", note=f"2 levels: {', '.join(column.levels)}")
+    return replace(column, role=role, note=column.note if column.is_kept else "")
 
 
 def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> list[Column]:
@@ -320,7 +329,13 @@ def _number_columns(
         keeps = " (--missing none keeps it)" if choices.missing is None else ""
         notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
-        column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
+        as_category = before.name in choices.category
+        role = None if as_category else choices.role_of(before.name)
+        column = (
+            _number_column(before.name, facts, at, matrix[:, at], as_category)
+            if role is None
+            else _number_aside(before.name, role, matrix[:, at], int(facts.n_missing[at]))
+        )
         note = "; ".join(filter(None, [*notes, column.note]))
         own = choices.missing or tuple(codes.get(at, ()))
         column = replace(
@@ -400,6 +415,16 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
         if high - low <= LARGEST_STEP and low >= 0:
             return Column(name, "scale", note=f"whole numbers from {low:g} to {high:g}", n_missing=n_missing)
     return Column(name, "number", n_missing=n_missing)
+
+
+def _number_aside(name: str, role: str, values: Floats, n_missing: int) -> Column:
+    """Numbers with a role, which are no measurements: weights of 1 and 2 are not yes/no."""
+    if n_missing == len(values):
+        return Column(name, "empty", "dropped", "no value at all", n_missing)
+    if role != "groups":
+        return Column(name, "number", n_missing=n_missing)
+    n_groups = len(np.unique(values[~np.isnan(values)]))
+    return Column(name, "category", note=f"{n_groups} group{'s' if n_groups > 1 else ''}", n_missing=n_missing)
 
 
 def _counts_rows(name: str, first: float, n_rows: int) -> bool:

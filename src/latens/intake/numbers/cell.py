@@ -31,8 +31,11 @@ _GROUPED = {
 }
 # Powers of ten that words behind a number multiply it by, in small letters; and letters that may as well be a unit
 # (kelvin, mol per litre, bytes, metres), of which the other cells of a column decide, or a currency.
-_POWERS = {"k": 3} | dict.fromkeys(("tsd", "thousand"), 3) | dict.fromkeys(("mio", "mln", "mn", "million", "millions"), 6)
-_POWERS |= dict.fromkeys(("bn", "mrd", "billion", "billions"), 9)
+_POWERS = {
+    **dict.fromkeys(("k", "tsd", "thousand"), 3),
+    **dict.fromkeys(("mio", "mln", "mn", "million", "millions"), 6),
+    **dict.fromkeys(("bn", "mrd", "billion", "billions"), 9),
+}
 _LETTERS = {"K": 3, "M": 6, "B": 9}
 _OF_MONEY = {**_LETTERS, "m": 6, "T": 12}
 

@@ -1,9 +1,9 @@
 """What a column of cells that hold numbers means: decided by all of its cells together, or not at all.
 
-A number is only as good as what it is a number of. Cells with and without a unit, a percent sign or another currency are
-not pooled, nor are cells that a decimal point and those that a decimal comma ends; where a mark may be of thousands or of
-decimals, other cells tell, or nobody does. A few cells that are unlike all others are missing; more of them, and the column
-is no numbers, with a word about what was seen and what to write.
+Cells with and without a unit, a percent sign or another currency are not pooled, nor are cells with a decimal point
+and with a decimal comma; where a mark may be of thousands or of decimals, other cells tell, or nobody does. A few cells
+that are unlike all others are missing; more of them, and the column is no numbers: what was seen is said, and what to
+write.
 """
 
 from __future__ import annotations

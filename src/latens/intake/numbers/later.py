@@ -23,8 +23,8 @@ def read_later(
 ) -> tuple[NDArray[np.float64], list[tuple[str, str]]]:
     """The numbers (n,) in cells of text, NaN where there are none, and what is to be said of them, with the remedy.
 
-    Cells that are written in another way than those of the fit are missing. Where all of them are, without what those of
-    the fit had, or with something that is not known of those, they are taken as they are.
+    Cells that are written in another way than those of the fit are missing. Where all of them are, without what those
+    of the fit had, or with something that is not known of those, they are taken as they are.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def format_of_later(texts: Iterable[str], written: Sequence[str], reading: Readi
 
 
 def _reading_of_later(texts: Iterable[str], reading: Reading, is_known: bool) -> Reading:
-    """How later cells are read: as those of the fit, but for a decimal mark that they tell, and where none has its mark."""
+    """How later cells are read: as those of the fit, but for a decimal mark that they tell, or a mark that all lack."""
     cells = [cell for cell in map(NumberCell.of, texts) if cell is not None]
     marks = {cell.mark(reading.letters) for cell in cells if cell.core.strip("0.,")}
     mark = marks.pop() if len(marks) == 1 else reading.mark
@@ -82,12 +82,12 @@ def _in_another_way(counts: Counter[str], fitted: str, given: str) -> tuple[str,
     n = sum(counts[each] for each in cells)
     if fitted:
         return (
-            f"holds {n} number(s) without {fitted!r}, which cells of the fit had, such as {text[:20]!r}: they are taken "
-            f"as numbers in {fitted}.",
+            f"holds {n} number(s) without {fitted!r}, which cells of the fit had, such as {text[:20]!r}: they are "
+            f"taken as numbers in {fitted}.",
             f"If they are of another unit, turn them into {fitted} first.",
         )
     return (
-        f"holds {n} number(s) in {given!r}, which is not known of the fit, such as {text[:20]!r}: they are taken without "
-        "it.",
+        f"holds {n} number(s) in {given!r}, which is not known of the fit, such as {text[:20]!r}: they are taken "
+        "without it.",
         "If the fit had another unit, turn them into that first.",
     )
