@@ -44,7 +44,9 @@ def test_numbers_in_several_units_stay_out_and_the_remedy_is_said(tmp_path: Path
     path = tmp_path / "cars.csv"
     path.write_text("weight,a\n" + "".join(f"{i + 1.5} {'t' if i % 3 else 'kg'},{i * i % 17}.5\n" for i in range(30)))
     (row, _) = latens.read(path).columns.rows
-    note = "in t (20 cells, such as '2.5 t') and in kg (10, such as '1.5 kg'): write one unit; --category weight keeps it"
+    note = (
+        "in t (20 cells, such as '2.5 t') and in kg (10, such as '1.5 kg'): write one unit; --category weight keeps it"
+    )
     assert row[2:] == ("dropped", 0, f"numbers written in several ways, {note}")
 
 

@@ -128,8 +128,8 @@ def metadata_columns(
         found = {name: list(metadata[name]) for name in metadata.dtype.names}
     else:
         raise ValueError(
-            f"{what} is a {type(metadata).__name__}; give a data frame, a Series, a dict of columns or a structured "
-            "array."
+            f"{what} is a {type(metadata).__name__}; give a data frame, a dict of columns, a Series or a "
+            "structured array."
         )
     for name, values in found.items():
         if len(values) != n:

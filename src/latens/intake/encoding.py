@@ -17,6 +17,7 @@ from latens.intake.layouts import SparseTable
 from latens.intake.marks import NONE_WORDS
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.column import Reading
 from latens.intake.numbers.later import format_of_later, read_later
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.system.optional_imports import require
@@ -193,7 +194,12 @@ class Encoding:
         known = {column.name: column for column in file.columns}
         columns = tuple(
             replace(
-                column, codes=of.codes, decimal=of.decimal, unit=of.unit, written=of.written, note=of.note,
+                column,
+                codes=of.codes,
+                decimal=of.decimal,
+                unit=of.unit,
+                written=of.written,
+                note=of.note,
                 n_missing=of.n_missing,
             )
             if (of := known.get(column.name)) is not None
@@ -365,7 +371,8 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
     at |= {level: float(i) for i, level in enumerate(column.levels)}
     texts = list(_level_texts(column, values))
-    found = np.array([np.nan if text is None else _level_number(text, at) for text in texts])
+    reading = column.reading if column.is_written else None
+    found = np.array([np.nan if text is None else _level_number(text, at, reading) for text in texts])
     strange = [text for text, number in zip(texts, found, strict=True) if text is not None and np.isnan(number)]
     if strange:
         warn(
@@ -378,11 +385,11 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     return found
 
 
-def _level_number(text: str, at: Mapping[str, float]) -> float:
+def _level_number(text: str, at: Mapping[str, float], reading: Reading | None) -> float:
     """The number of a level, whatever its case, and as a number where levels are: "1.50" is "1.5"."""
     if (found := at.get(text, at.get(text.casefold()))) is not None:
         return found
-    number = number_in(text)
+    number = number_in(text) if reading is None else reading.number(text)
     return np.nan if number is None else at.get(level_text(number), np.nan)
 
 

@@ -16,7 +16,7 @@ from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
-from latens.intake.marks import NONE_WORDS, are_dates
+from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import missing_codes
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import NumbersInText, read_numbers
@@ -220,7 +220,11 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     found = None if name in raw.levels else read_numbers(counts, raw.decimal)
     if found is not None and not found.doubt:
         read = np.array([np.nan if value is None else found.numbers.get(value, np.nan) for value in values])
-        return _disguised_numbers(name, counts, found, int(np.isnan(read).sum())), read
+        n_missing = int(np.isnan(read).sum())
+        if len(found.numbers) == 2 and not all(plain_number(text) is not None for text in found.numbers):
+            low, high = sorted(found.numbers, key=lambda text: found.numbers[text])  # two levels, as they are written
+            return _two_levels(name, (low, high), n_missing), np.where(np.isnan(read), None, values)
+        return _disguised_numbers(name, counts, found, n_missing), read
     if len(counts) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
     if are_dates(counts):
@@ -338,9 +342,7 @@ def _number_columns(
         )
         note = "; ".join(filter(None, [*notes, column.note]))
         own = choices.missing or tuple(codes.get(at, ()))
-        column = replace(
-            column, note=note, decimal=before.decimal, unit=before.unit, written=before.written, codes=own
-        )
+        column = replace(column, note=note, decimal=before.decimal, unit=before.unit, written=before.written, codes=own)
         out.append((j, column, matrix[:, at]))
     return out
 

@@ -252,9 +252,7 @@ def _decided_decimal(
     return decimal, ""
 
 
-def _may_be_thousands(
-    open_: Sequence[str], cells: Mapping[str, NumberCell], decimal: str, mark: str
-) -> Sequence[str]:
+def _may_be_thousands(open_: Sequence[str], cells: Mapping[str, NumberCell], decimal: str, mark: str) -> Sequence[str]:
     """Cells whose mark before three digits may be of thousands or of decimals, where nothing makes one more probable.
 
     Of money, which has two decimals or none, every decimal mark; and commas where the currency follows, as where commas
