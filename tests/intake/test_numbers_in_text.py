@@ -113,10 +113,10 @@ LEFT_OUT = {
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_leave_out_columns_whose_numbers_are_of_several_kinds(library: str) -> None:
     frame = pytest.importorskip(library).DataFrame(table_of_cells() | {"x": LENGTHS, "y": np.sqrt(LENGTHS)})
-    with pytest.warns(UnusedColumns) as told:
+    with pytest.warns(UnusedColumns) as caught:
         model = latens.LatentClassAnalysis(1, random_state=0, max_iter=3).fit(frame)
     assert [column.name for column in model.columns_.table.columns] == ["sales", "x", "y"]
-    (said,) = [str(each.message) for each in told if each.category is UnusedColumns]
+    (said,) = [str(each.message) for each in caught if each.category is UnusedColumns]
     for name, words in LEFT_OUT.items():
         assert f"{name} (numbers written in several ways, " in said
         assert words in said
@@ -128,11 +128,11 @@ def test_files_leave_them_out_and_warn(tmp_path: Path) -> None:
 
     path = tmp_path / "cells.csv"
     pandas.DataFrame(table_of_cells() | {"x": LENGTHS}).to_csv(path, index=False)
-    with pytest.warns(MixedNumbers) as told:
+    with pytest.warns(MixedNumbers) as caught:
         table = latens.read(path)
     assert list(table.frame.columns) == ["sales", "x"]
     np.testing.assert_allclose(table.frame["sales"], LENGTHS, rtol=0.1)
-    said = [str(each.message) for each in told]
+    said = [str(each.message) for each in caught]
     for (name, words), each in zip(LEFT_OUT.items(), said, strict=True):
         assert each.startswith(f"column {name!r} holds numbers that are written in several ways, ")
         assert words in each
@@ -157,10 +157,10 @@ def later(column: Column, *cells: str | None) -> tuple[list[float], list[str]]:
     from latens.intake.raw_table import RawTable
 
     table = RawTable((column.name,), (np.array(cells, dtype=object),))
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         matrix = Encoding((column,)).encode(table).matrix
-    return matrix[:, 0].tolist(), [str(each.message) for each in told]
+    return matrix[:, 0].tolist(), [str(each.message) for each in caught]
 
 
 def fitted(*cells: str, decimal: str = ".") -> Column:
@@ -190,8 +190,8 @@ def test_later_cells_are_read_as_those_of_the_fit() -> None:
     numbers, said = later(fitted("39%", "12%", "40%"), "0.5", "0.2")
     assert numbers == [0.5, 0.2]
     assert said == [
-        "column 'c' holds 2 number(s) without '%', which cells of the fit had, such as '0.5': they are taken as numbers "
-        "in %. If they are of another unit, turn them into % first."
+        "column 'c' holds 2 number(s) without '%', which cells of the fit had, such as '0.5': they are taken as "
+        "numbers in %. If they are of another unit, turn them into % first."
     ]
     numbers, said = later(fitted("0.39", "0.12", "0.4"), "39%", "12%")
     assert said[0].startswith("column 'c' holds 2 value(s) that are no numbers, taken as missing, such as '39%'")

@@ -29,10 +29,10 @@ def test_numbers_with_one_unit_are_numbers_in_this_file_and_in_later_ones(tmp_pa
     assert [row[4] for row in table.columns.rows] == ["unit: kg", "unit: hp"]
     (encoding,) = encodings_from_text(encodings_to_text(table.encodings)).values()
     path.write_text("power;weight\n60hp;1.5 kg\n61;1.5 t\n")
-    with pytest.warns(UnseenLevels) as told:
+    with pytest.warns(UnseenLevels) as caught:
         encoded = encode_like(path, {"x": encoding})["x"]
     np.testing.assert_array_equal(encoded.matrix, [[1.5, 60], [np.nan, np.nan]])
-    said = [str(each.message) for each in told]
+    said = [str(each.message) for each in caught]
     assert "column 'weight' holds 1 value(s) that are no numbers in kg, taken as missing, such as '1.5 t'" in said[0]
     assert "column 'power' holds 1 value(s) that are no numbers in hp, taken as missing, such as '61'" in said[1]
     path.write_text("power;weight\n60;1.5 kg\n61;1.6 kg\n")

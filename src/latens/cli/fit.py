@@ -491,8 +491,8 @@ def _views(table: Intake) -> dict[str, Any]:
         several = [column.name for column in part.columns if column.is_kept and column.kind == "category"]
         levels = f", each level of {listed(several, 4)} as a yes/no column of its own" if several else ""
         warnings.warn(
-            f"pandas is not installed: columns enter without their names as tables by kind{levels}. The fit is not quite "
-            "that of the same file where pandas is: pip install 'latens[table]'.",
+            f"pandas is not installed: columns enter without their names as tables by kind{levels}. The fit is not "
+            "quite that of the same file where pandas is: pip install 'latens[table]'.",
             UserWarning,
             stacklevel=2,
         )

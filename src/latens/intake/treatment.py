@@ -223,7 +223,7 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
         n_missing = int(np.isnan(read).sum())
         if len(found.numbers) == 2 and not all(plain_number(text) is not None for text in found.numbers):
             low, high = sorted(found.numbers, key=lambda text: found.numbers[text])  # two levels, as they are written
-            return _two_levels(name, (low, high), n_missing), np.where(np.isnan(read), None, values)
+            return _two_levels(name, (low, high), n_missing), np.where(np.isnan(read), np.array(None), values)
         return _disguised_numbers(name, counts, found, n_missing), read
     if len(counts) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
@@ -267,7 +267,8 @@ def word_among_numbers(values: Values) -> str | None:
 
 def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_missing: int) -> Column:
     """A column of numbers with currencies, thousands, percents or a unit, or with a few words among them."""
-    words = sorted(set(counts) - set(found.numbers) - set(NONE_WORDS), key=lambda text: -counts[text])
+    strange = [text for text in counts if text not in found.numbers and text not in NONE_WORDS]
+    words = sorted(strange, key=lambda text: -counts[text])
     reading = found.reading
     shown = list(islice(found.numbers, MOST_SHOWN))
     notes = reading.words(shown)

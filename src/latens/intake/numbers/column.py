@@ -164,8 +164,8 @@ def are_codes(texts: Iterable[str]) -> bool:
 
 def decimal_of(cells: Iterable[NumberCell], reading: Reading) -> str:
     """The decimal mark of later cells of a column: as they tell, else that of the reading."""
-    told = {mark for cell in cells if (mark := _told_decimal(cell.core)) is not None}
-    return told.pop() if len(told) == 1 else reading.decimal
+    by_decimal = {mark for cell in cells if (mark := _shown_decimal(cell.core)) is not None}
+    return by_decimal.pop() if len(by_decimal) == 1 else reading.decimal
 
 
 def _letters_multiply(cells: Collection[NumberCell]) -> bool:
@@ -196,7 +196,7 @@ def _of_marks(by_mark: Mapping[str, Sequence[str]], counts: Mapping[str, int]) -
     often = {mark: sum(counts[text] for text in texts) for mark, texts in by_mark.items()}
     order = sorted(by_mark, key=lambda mark: (mark == "", -often[mark]))
     named = [mark for mark in order if mark]
-    parts = []
+    parts: list[str] = []
     for mark in order[:_MOST_SHOWN]:
         without = named[0] if len(named) == 1 else "a unit"
         cells = f"{often[mark]:,}" if parts else f"{often[mark]:,} cell{'s' if often[mark] > 1 else ''}"
@@ -210,10 +210,10 @@ def _of_marks(by_mark: Mapping[str, Sequence[str]], counts: Mapping[str, int]) -
     return f"{said}: write {named[0]} in all cells, or in none"
 
 
-def _told_decimal(core: str) -> str | None:
+def _shown_decimal(core: str) -> str | None:
     """The decimal mark that a number shows; None where it shows none, or one that may be of thousands.
 
-    >>> [_told_decimal(core) for core in ("3.75", "3,75", "1,234.5", "1.234.567", "0.125", "1.234", "12")]
+    >>> [_shown_decimal(core) for core in ("3.75", "3,75", "1,234.5", "1.234.567", "0.125", "1.234", "12")]
     ['.', ',', '.', ',', '.', None, None]
     """
     marks = _BOTH.findall(core)
@@ -226,27 +226,27 @@ def _told_decimal(core: str) -> str | None:
 def _decided_decimal(
     cells: Mapping[str, NumberCell], counts: Mapping[str, int], decimal: str, mark: str
 ) -> tuple[str, str]:
-    """The decimal mark of a column, and why it cannot be told."""
-    told: dict[str, list[str]] = {}
+    """The decimal mark of a column, and why it cannot be known."""
+    by_decimal: dict[str, list[str]] = {}
     open_: list[str] = []
     for text, cell in cells.items():
-        shown = _told_decimal(cell.core)
+        shown = _shown_decimal(cell.core)
         if shown is not None:
-            told.setdefault(shown, []).append(text)
+            by_decimal.setdefault(shown, []).append(text)
         elif _BOTH.search(cell.core):
             open_.append(text)
-    if mark == "" and "," in told and _may_be_answers([cells[text].core for text in cells]):
-        del told[","]
+    if mark == "" and "," in by_decimal and _may_be_answers([cells[text].core for text in cells]):
+        del by_decimal[","]
     if mark == "" and decimal == ",":
-        told.pop(".", None)  # of a table whose numbers have commas: days and months, or versions
-    often = {shown: sum(counts[text] for text in texts) for shown, texts in told.items()}
-    if len(told) == 2 and min(often.values()) > (1 - ENOUGH_NUMBERS) * sum(counts[text] for text in cells):
+        by_decimal.pop(".", None)  # of a table whose numbers have commas: days and months, or versions
+    often = {shown: sum(counts[text] for text in texts) for shown, texts in by_decimal.items()}
+    if len(by_decimal) == 2 and min(often.values()) > (1 - ENOUGH_NUMBERS) * sum(counts[text] for text in cells):
         return decimal, (
-            f"with a decimal point ({often['.']:,}, such as {told['.'][0]!r}) and with a decimal comma "
-            f"({often[',']:,}, such as {told[','][0]!r}): write one of them"
+            f"with a decimal point ({often['.']:,}, such as {by_decimal['.'][0]!r}) and with a decimal comma "
+            f"({often[',']:,}, such as {by_decimal[','][0]!r}): write one of them"
         )
-    if told:
-        return max(told, key=lambda shown: often[shown]), ""
+    if by_decimal:
+        return max(by_decimal, key=lambda shown: often[shown]), ""
     if mark and mark not in PERCENTS and (either := _may_be_thousands(open_, cells, decimal, mark)):
         return decimal, _either_way(either, cells, counts)
     return decimal, ""
