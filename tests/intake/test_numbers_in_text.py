@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.errors import MixedNumbers, UnusedColumns
+from latens.errors import MixedNumbers, UnseenLevels, UnusedColumns
 from latens.intake.columns import Column
 from latens.intake.numbers.column import read_numbers
 from latens.intake.numbers.format import ColumnFormat
@@ -201,6 +201,31 @@ def test_two_numbers_are_two_levels_as_they_are_written() -> None:
     column = fitted("5 kg", "10 kg", "5 kg")
     assert (column.kind, column.levels, column.note) == ("binary", ("5 kg", "10 kg"), "1 = 10 kg, 0 = 5 kg")
     assert later(column, "10 kg", "5 kg") == ([1, 0], [])
+
+
+@pytest.mark.extras
+def test_fractions_where_the_fit_had_percents_are_doubted() -> None:
+    import pandas as pd
+
+    z = np.random.default_rng(0).uniform(0.1, 0.9, 60)
+    frame = pd.DataFrame({"share": [f"{100 * a:.0f}%" for a in z], "x": z, "y": z**2})
+    model = latens.LatentClassAnalysis(1, random_state=0, max_iter=3).fit(frame)
+    with pytest.warns(UnseenLevels, match=r"'share' was in percent at the fit and holds numbers up to 0\.898 .* by 100"):
+        model.predict(frame.assign(share=z))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnseenLevels)
+        model.predict(frame.assign(share=100 * z))
+
+
+@pytest.mark.extras
+def test_few_cells_are_levels_with_a_word() -> None:
+    import pandas as pd
+
+    sizes = ["500 g", "1 kg", "2 kg", "1.5 kg"] * 15
+    frame = pd.DataFrame({"size": sizes, "x": np.arange(60.0) ** 2, "y": np.sqrt(np.arange(60.0))})
+    with pytest.warns(MixedNumbers, match=r"'size' .* in kg \(45 cells, such as '1 kg'\) .* are taken as levels"):
+        model = latens.LatentClassAnalysis(1, random_state=0, max_iter=3).fit(frame)
+    assert model.likelihoods_["size"] == "categorical"
 
 
 def test_columns_of_earlier_files_are_read_as_before_with_a_word() -> None:

@@ -19,7 +19,7 @@ from latens.intake.missing_codes import NamedMissing
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import Reading
 from latens.intake.numbers.later import format_of_later, read_later
-from latens.intake.raw_table import RawTable, Values, as_read, level_text
+from latens.intake.raw_table import RawTable, Values, as_read, level_text, was_read
 from latens.system.optional_imports import require
 from latens.system.wording import listed
 
@@ -161,7 +161,7 @@ class Encoding:
         """Names of the columns of numbers."""
         return tuple(name for column in self.columns for name in column.encoded_names)
 
-    def encode(self, table: Any) -> Encoded:
+    def encode(self, table: Any, *, is_new: bool | None = None) -> Encoded:
         """Rows of a table with the same columns, in any order, as numbers.
 
         A column that is absent is missing in every row, and so is a level that was not there before; both are counted
@@ -170,6 +170,9 @@ class Encoding:
         Parameters
         ----------
         table : RawTable, or data frame of pandas or polars
+        is_new : bool, optional
+            Whether numbers may be written in another way than at the fit; None: in frames that `latens.read` did not
+            make.
 
         Raises
         ------
@@ -181,6 +184,8 @@ class Encoding:
         raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
         raw, _ = raw.without(self.missing_words)
         place = self._places(raw)
+        if is_new or (is_new is None and not isinstance(table, RawTable) and not was_read(table)):
+            self._tell_fractions(raw, place)
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
         texts = texts_of_numbers(self.columns, {name: raw.values[at] for name, at in place.items()})
@@ -274,6 +279,22 @@ class Encoding:
                 )
             )
         return found
+
+    def _tell_fractions(self, raw: RawTable, place: Mapping[str, int]) -> None:
+        """Warn of numbers up to 1 in columns that the fit had in percent: they may be shares of 1."""
+        for column in self.columns:
+            values = raw.values[place[column.name]] if column.name in place else np.zeros(0)
+            if values.dtype.kind != "f" or column.reading.mark != "%" or column.kind == "binary":
+                continue
+            largest = float(np.nanmax(np.abs(values), initial=0.0))
+            if 0 < largest <= 1:
+                warn(
+                    UnseenLevels(
+                        f"column {column.name!r} was in percent at the fit and holds numbers up to {largest:.3g} here: "
+                        "they are taken as percent.",
+                        "If they are shares of 1, multiply them by 100.",
+                    )
+                )
 
     def _block(self, column: Column, raw: RawTable, at: int | None) -> Floats:
         """(n, 1) numbers, or (n, L) with a column for each level."""

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from latens.errors import MixedNumbers, TableRefused, warn
+from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, KINDS, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
 from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import SEVERAL_WAYS, Choices, dates_as_names, treat
+from latens.intake.treatment import Choices, dates_as_names, tell_several_ways, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -394,7 +394,7 @@ def encode_like(
                     f"the model has no view {label!r}; it has {', '.join(map(repr, encodings))}: --view NAME=FILE."
                 )
             table = table.transposed() if encodings[label].transpose else table
-            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table)
+            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table, is_new=True)
     return out
 
 
@@ -453,7 +453,7 @@ def _part(
             "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     columns, values = treat(table, choices)
-    _tell_several_ways(columns)
+    tell_several_ways(columns)
     columns = dates_as_names(columns, table)
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
@@ -517,22 +517,6 @@ def _frame(part: Part, pandas: Any) -> Any:
     rows = range(part.table.n_rows) if part.table.row_names is None else list(part.table.row_names)
     logged = [column.name for column in part.columns if column.is_kept and column.log1p]
     return as_read(pandas.DataFrame(series, index=rows), logged)
-
-
-def _tell_several_ways(columns: Sequence[Column]) -> None:
-    """Warn of columns that are left out, or taken as categories, for how their numbers are written."""
-    for column in columns:
-        _, found, said = column.note.partition(f"{SEVERAL_WAYS}, ")
-        if not found:
-            continue
-        seen, _, remedy = said.partition("; --")[0].rpartition(": ")
-        taken = "they are taken as levels" if column.is_kept else "the column is left out"
-        warn(
-            MixedNumbers(
-                f"column {column.name!r} holds numbers that are written in several ways, {seen}: {taken}.",
-                f"To have numbers, {remedy}; to have levels, category=[{column.name!r}]; else drop=[{column.name!r}].",
-            )
-        )
 
 
 def _with_taken(column: Column, counts: Mapping[str, int]) -> Column:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.errors import TableRefused
+from latens.errors import MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
@@ -24,7 +24,7 @@ from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["SEVERAL_WAYS", "Choices", "dates_as_names", "treat", "word_among_numbers"]
+__all__ = ["Choices", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -177,6 +177,23 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
         replace(column, role="row names", note=_names_note(column)) if column.name == wanted else column
         for column in columns
     ]
+
+
+def tell_several_ways(columns: Sequence[Column]) -> None:
+    """Warn of columns that are left out, or taken as categories, for how their numbers are written."""
+    for column in columns:
+        _, found, said = column.note.partition(f"{SEVERAL_WAYS}, ")
+        if not found:
+            continue
+        seen, _, remedy = said.partition("; --")[0].rpartition(": ")
+        taken = "they are taken as levels" if column.is_kept else "the column is left out"
+        levels = "" if column.is_kept else f"; to have levels, latens.read(..., category=[{column.name!r}])"
+        warn(
+            MixedNumbers(
+                f"column {column.name!r} holds numbers that are written in several ways, {seen}: {taken}.",
+                f"To have numbers, {remedy}{levels}.",
+            )
+        )
 
 
 def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:

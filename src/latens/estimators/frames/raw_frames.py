@@ -19,8 +19,8 @@ from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column
 from latens.intake.marks import NONE_WORDS, plain_number
 from latens.intake.numbers.later import format_of_later
-from latens.intake.raw_table import is_enumeration, level_text, logged_columns, was_read
-from latens.intake.treatment import Choices, treat, word_among_numbers
+from latens.intake.raw_table import as_read, is_enumeration, level_text, logged_columns, was_read
+from latens.intake.treatment import Choices, tell_several_ways, treat, word_among_numbers
 from latens.system.wording import listed
 
 __all__ = [
@@ -154,6 +154,7 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
             remedy += ", or give the kind of those that measure something: likelihoods={name: 'gaussian'}"
         warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
     _tell_codes(kept)
+    tell_several_ways(kept)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
@@ -279,7 +280,7 @@ def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
     names = [column.name for column in encoding.columns]
     keys = {str(key): key for key in X.columns}
     if hasattr(X, "iloc"):
-        return type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names])
+        return as_read(type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names]))
     return type(X)(values, schema=names)
 
 
