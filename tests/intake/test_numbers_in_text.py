@@ -210,7 +210,9 @@ def test_fractions_where_the_fit_had_percents_are_doubted() -> None:
     z = np.random.default_rng(0).uniform(0.1, 0.9, 60)
     frame = pd.DataFrame({"share": [f"{100 * a:.0f}%" for a in z], "x": z, "y": z**2})
     model = latens.LatentClassAnalysis(1, random_state=0, max_iter=3).fit(frame)
-    with pytest.warns(UnseenLevels, match=r"'share' was in percent at the fit and holds numbers up to 0\.898 .* by 100"):
+    with pytest.warns(
+        UnseenLevels, match=r"'share' was in percent at the fit and holds numbers up to 0\.898 .* by 100"
+    ):
         model.predict(frame.assign(share=z))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UnseenLevels)
