@@ -38,6 +38,7 @@ __all__ = [
     "LittleMemory",
     "LooksTransposed",
     "MissingCodes",
+    "MixedNumbers",
     "NeverSeen",
     "NotIdentified",
     "NotMeasured",
@@ -220,6 +221,10 @@ class LittleMemory(LatensWarning):
 
 class MissingCodes(LatensWarning):
     """A column repeats a far number such as -999, which may stand for a missing value."""
+
+
+class MixedNumbers(LatensWarning):
+    """Cells of a column hold numbers that are written in several ways, such as 39% and 0.176: they stay text."""
 
 
 class CountsRows(LatensWarning):

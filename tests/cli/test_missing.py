@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,52 @@ def test_numbers_that_are_named_are_missing_where_the_fit_had_none(tmp_path: Pat
     np.save(tmp_path / "new.npy", np.array([[0.5, -9.0], [-9.0, 0.5]]))
     encoded = latens.intake.encode_like(tmp_path / "new.npy", table.encodings)["x"]
     np.testing.assert_array_equal(np.isnan(encoded.matrix), [[False, True], [True, False]])
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("model", ["multi-view", "latent-classes", "factor-analysis"])
+def test_filled_files_write_numbers_as_their_column_does(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pandas as pd
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(60)
+    whole = pd.DataFrame(
+        {
+            "price": [f"${3000 + 800 * a:,.2f}" for a in z],
+            "share": [f"{30 + 10 * a:.0f} %" for a in z + 0.2 * rng.standard_normal(60)],
+            "rent": [f"{3000 + 800 * a:,.2f} €".translate({44: ".", 46: ","}) for a in z],
+            "sold": [f"{x / 1000:.1f}k" if abs(x) >= 1000 else f"{x:.0f}" for x in 1500 + 400 * z],
+            "x": [f"{a:.3f}" for a in z],
+        }
+    )
+    patterns = [r"-?\$\d{1,3}(,\d{3})*\.\d\d", r"-?\d+ %", r"-?\d{1,3}(\.\d{3})*,\d\d €", r"-?(\d+\.\dk|\d{1,3})"]
+    holes = whole.mask(rng.random(whole.shape) < 0.1)
+    holes.to_csv("t.csv", index=False)
+    done("fit", "t.csv", "--model", model, "-k", "1", "--report", "none", "--max-iter", "30")
+    done("impute", "t.latens", "t.csv", "--out", "full.csv")
+    full = pd.read_csv("full.csv", dtype=str, keep_default_na=False)
+    for name, pattern in zip(whole, patterns, strict=False):
+        assert (full[name] == whole[name])[holes[name].notna()].all()
+        assert full[name].str.fullmatch(pattern).all(), full[name][holes[name].isna()]
+    done("impute", "t.latens", "t.csv", "--out", "full.npy")
+    assert np.isfinite(np.load("full.npy")).all()
+    filled = json.loads(done("impute", "t.latens", "t.csv", "--json").stdout)
+    assert filled["price"] == full["price"].tolist()
+
+
+def test_without_pandas_a_word_says_that_the_fit_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pandas", None)  # installed or not
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal():.3f},{rng.normal():.3f},{1 + i % 3}" for i in range(60)]
+    Path("t.csv").write_text("\n".join(["x,y,c", *lines]))
+    options = ("--model", "multi-view", "-k", "1", "--max-iter", "5", "--report", "none")
+    said = done("fit", "t.csv", "--category", "c", *options).stdout
+    assert (
+        "pandas is not installed: columns enter without their names as tables by kind, each level of 'c' as a" in said
+    )
+    assert "pip install 'latens[table]'" in said
+    assert "pandas is" not in done("fit", "t.csv", "--drop", "c", *options).stdout

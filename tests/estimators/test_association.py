@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from latens.errors import MixedNumbers, UnseenLevels
 from latens.estimators.association import associate
 from latens.system.summary_table import Table
 
@@ -157,3 +158,49 @@ def test_intervals_of_labels_hold_the_share_of_many_rows(shares: tuple[float, ..
         table = associate(z[:, None], ["f"], {"label": label})
         held += table["low"][0] <= true <= table["high"][0]
     assert held >= 0.89 * 120
+
+
+@pytest.mark.extras
+def test_numbers_in_text_are_numbers_and_levels_stay_labels() -> None:
+    import pandas as pd
+
+    fares = [f"${1000 + 90 * z:,.2f}" for z in Z[:, 0]]
+    meta = pd.DataFrame(
+        {
+            "fare": fares,
+            "sold": [f"{x / 1000:.1f}k" if x >= 1000 else f"{x:.0f}" for x in np.exp(7 + Z[:, 0])],
+            "batch": [str(i % 4) for i in range(60)],
+            "level": pd.Categorical([f"{i % 5}.5" for i in range(60)]),
+        }
+    )
+    table = associate(Z, ["f0", "f1"], meta)
+    tests = {row[1]: row[2] for row in table.rows}
+    assert tests == {"fare": "Pearson", "sold": "Pearson", "batch": "Kruskal-Wallis", "level": "Kruskal-Wallis"}
+    assert found(table, "f0", "fare")["effect"] > 0.999
+    alone = associate(Z, ["f0", "f1"], pd.Series(fares, name="fare"))
+    assert found(alone, "f0", "fare")["effect"] == found(table, "f0", "fare")["effect"]
+    assert associate(Z, ["f0", "f1"], pd.Series(fares)).rows[0][1] == "metadata"
+    polars = pytest.importorskip("polars")
+    assert found(associate(Z, ["f0", "f1"], polars.Series("fare", fares)), "f0", "fare")["test"] == "Pearson"
+
+
+@pytest.mark.extras
+def test_a_series_is_matched_by_the_names_of_its_rows() -> None:
+    import pandas as pd
+
+    names = [f"r{i}" for i in range(60)]
+    age = pd.Series(AGE, index=names, name="age")
+    given = associate(Z, ["f0", "f1"], age.iloc[::-1], row_names=names)
+    assert given.rows == associate(Z, ["f0", "f1"], {"age": AGE}).rows
+
+
+def test_numbers_written_in_several_ways_are_labels_with_a_word() -> None:
+    shares = [f"{50 + 10 * z:.1f}%" if i % 2 else f"{0.5 + 0.1 * z:.3f}" for i, z in enumerate(Z[:, 0])]
+    with pytest.warns(MixedNumbers, match=r"column 'share' of metadata holds numbers .* in % \(30 cells, such as"):
+        table = associate(Z, ["f0", "f1"], {"share": shares})
+    assert set(table["test"]) == {"Kruskal-Wallis"}
+    dear = [f"${90 * z:.2f}" for z in Z[:, 0]]
+    dear[3] = "free"
+    with pytest.warns(UnseenLevels, match="holds 1 value.* no numbers in .*, taken as missing, such as 'free'"):
+        table = associate(Z, ["f0", "f1"], {"fare": dear})
+    assert found(table, "f0", "fare")["n"] == 59

@@ -29,9 +29,14 @@ def test_numbers_with_one_unit_are_numbers_in_this_file_and_in_later_ones(tmp_pa
     assert [row[4] for row in table.columns.rows] == ["unit: kg", "unit: hp"]
     (encoding,) = encodings_from_text(encodings_to_text(table.encodings)).values()
     path.write_text("power;weight\n60hp;1.5 kg\n61;1.5 t\n")
-    with pytest.warns(UnseenLevels, match=r"column 'weight' holds 1 value\(s\) that are no numbers.*'1\.5 t'"):
+    with pytest.warns(UnseenLevels) as caught:
         encoded = encode_like(path, {"x": encoding})["x"]
-    np.testing.assert_array_equal(encoded.matrix, [[1.5, 60], [np.nan, 61]])
+    np.testing.assert_array_equal(encoded.matrix, [[1.5, 60], [np.nan, np.nan]])
+    said = [str(each.message) for each in caught]
+    assert "column 'weight' holds 1 value(s) that are no numbers in kg, taken as missing, such as '1.5 t'" in said[0]
+    assert "column 'power' holds 1 value(s) that are no numbers in hp, taken as missing, such as '61'" in said[1]
+    path.write_text("power;weight\n60;1.5 kg\n61;1.6 kg\n")
+    np.testing.assert_array_equal(encode_like(path, {"x": encoding})["x"].matrix, [[1.5, 60], [1.6, 61]])
 
 
 @pytest.mark.extras
@@ -39,7 +44,10 @@ def test_numbers_in_several_units_stay_out_and_the_remedy_is_said(tmp_path: Path
     path = tmp_path / "cars.csv"
     path.write_text("weight,a\n" + "".join(f"{i + 1.5} {'t' if i % 3 else 'kg'},{i * i % 17}.5\n" for i in range(30)))
     (row, _) = latens.read(path).columns.rows
-    assert row[2:] == ("dropped", 0, "numbers in t, kg: write one unit; --category weight keeps it")
+    note = (
+        "in t (20 cells, such as '2.5 t') and in kg (10, such as '1.5 kg'): write one unit; --category weight keeps it"
+    )
+    assert row[2:] == ("dropped", 0, f"numbers written in several ways, {note}")
 
 
 @pytest.mark.extras

@@ -290,6 +290,13 @@ INFERENCE = (
 
 ESTIMATORS = (
     Mutant(
+        "shares of levels add up to more than 1 where one was negative",
+        "estimators/associations/class_means.py",
+        "shown = shown / shown.sum(axis=0)",
+        "shown = np.minimum(shown, 1.0)",
+        "tests/estimators/associations/test_class_means.py",
+    ),
+    Mutant(
         "associations: few rows of a cluster are sure of their own spread",
         "estimators/associations/class_means.py",
         "better = (n * tell * own + PRIOR_ROWS * pooled) / degrees",
@@ -369,6 +376,13 @@ ESTIMATORS = (
 )
 
 IO_AND_SYSTEM = (
+    Mutant(
+        "cells of another unit are numbers of their column",
+        "intake/numbers/column.py",
+        "return value if cell.mark(self.letters) == self.mark or _is_nothing(cell, self.mark) else None",
+        "return value",
+        "tests/intake/test_numbers_in_text.py",
+    ),
     Mutant(
         "a file's positive numbers may be zero",
         "io/checks/value_checks.py",

@@ -146,7 +146,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     columns: dict[str, Any] = {}
     if _takes_levels(fitted) or _takes_frame(fitted):
         columns = {str(name): filled[name].to_numpy() for name in filled.columns}
-        columns = _whole_as_given(columns, encoded, False, options)
+        columns = _as_given(columns, encoded, False, options)
         _answer(columns | _unused(encoded, columns, options), encoded, options)
         return
     several = len(getattr(fitted, "encodings_", None) or encoded) > 1
@@ -154,7 +154,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     for view, table in encoded.items():
         matrix = _matrix_of(filled, view if several else None, table, n)
         columns |= {f"{view}: {name}" if several else name: values for name, values in table.decode(matrix).items()}
-    columns = _whole_as_given(columns, encoded, several, options)
+    columns = _as_given(columns, encoded, several, options)
     _answer(columns | _unused(encoded, columns, options), encoded, options)
 
 
@@ -388,28 +388,43 @@ def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str
     return {}
 
 
-def _whole_as_given(
+def _as_given(
     columns: dict[str, Any], encoded: dict[str, Encoded], several: bool, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The columns, of which those of whole numbers have them without a fraction where the file had them.
+    """The columns as the file writes them: numbers in text, such as $3,750.00, and whole numbers without a fraction.
 
-    Files of typed columns keep one type for all of a column.
+    A .npy file holds numbers alone, and a Parquet file keeps one type for all of a column.
     """
     out = dict(columns)
-    if options["out"] is not None and options["out"].suffix in (".parquet", ".npy"):
+    suffix = "" if options["out"] is None else options["out"].suffix
+    if suffix == ".npy":
         return out
     for view, table in encoded.items():
-        place = 0
-        for column in table.columns:
-            given, name = table.matrix[:, [place]], f"{view}: {column.name}" if several else column.name
-            place += len(column.encoded_names)
-            seen = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=float)[:, 0]
-            whole = np.isnan(seen) | (seen == np.floor(seen))
-            kept = column.kind in ("number", "scale", "count") and not column.log1p
-            if kept and whole.all() and len(out.get(name, ())) == len(seen):
-                out[name] = np.array(
-                    [value if np.isnan(was) else int(was) for value, was in zip(out[name], seen, strict=True)], object
-                )
+        names = {column.name: f"{view}: {column.name}" if several else column.name for column in table.columns}
+        of_table = {name: out[shown] for name, shown in names.items() if shown in out}
+        own = table.written(of_table) if table.texts else of_table
+        if suffix != ".parquet":
+            own = _whole_as_given(own, table)
+        out |= {names[name]: values for name, values in own.items()}
+    return out
+
+
+def _whole_as_given(columns: dict[str, Any], table: Encoded) -> dict[str, Any]:
+    """The columns, of which those of whole numbers have them without a fraction where the table had them."""
+    out, place = dict(columns), 0
+    for column in table.columns:
+        given = table.matrix[:, [place]]
+        place += len(column.encoded_names)
+        kept = column.kind in ("number", "scale", "count") and not column.log1p and column.name not in table.texts
+        if not kept or column.name not in out:
+            continue
+        seen = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=float)[:, 0]
+        whole = np.isnan(seen) | (seen == np.floor(seen))
+        if whole.all() and len(out[column.name]) == len(seen):
+            out[column.name] = np.array(
+                [value if np.isnan(was) else int(was) for value, was in zip(out[column.name], seen, strict=True)],
+                object,
+            )
     return out
 
 

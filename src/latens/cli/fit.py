@@ -32,6 +32,7 @@ from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
 from latens.system.optional_imports import require
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -462,7 +463,7 @@ def _held_on(device: str | None, rows: Any) -> Any:
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
-        return (job.table.frame if _is_one_frame(job.table) else job.table.views()), given
+        return (job.table.frame if _is_one_frame(job.table) else _views(job.table)), given
     encoded = job.table.encoded()
     if job.choice.name == "latent-classes" and encoded.has_words:
         return encoded.leveled_frame(), given
@@ -480,6 +481,22 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if whole.sum() < 2:
         raise Refused("fewer than two rows have all their values; leave out the emptiest columns: --drop NAME.")
     return rows[whole], {name: np.asarray(value)[whole] for name, value in given.items()}
+
+
+def _views(table: Intake) -> dict[str, Any]:
+    """Views by kind of column, or files by view; a word where they stand for the columns of one table."""
+    views = table.views()
+    if len(table.parts) == 1 and len(views) > 1 and not hasattr(table.matrix(), "toarray"):  # so there is no pandas
+        (part,) = table.parts.values()
+        several = [column.name for column in part.columns if column.is_kept and column.kind == "category"]
+        levels = f", each level of {listed(several, 4)} as a yes/no column of its own" if several else ""
+        warnings.warn(
+            f"pandas is not installed: columns enter without their names as tables by kind{levels}. The fit is not "
+            "quite that of the same file where pandas is: pip install 'latens[table]'.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return views
 
 
 def _loaded_to_go_on(path: Path, like: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from latens.cli.terminal.failures import Refused
+from latens.errors import MixedNumbers
 
 if TYPE_CHECKING:
     from latens.intake import Intake
@@ -91,7 +93,9 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     """The intake of what the options name."""
     from latens.intake import read
 
-    return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixedNumbers)  # what is said of each column says it, with the option to type
+        return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
 
 
 def read_groups(file: Path | None, named: str, **how: Any) -> Any:

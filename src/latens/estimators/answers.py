@@ -303,7 +303,7 @@ class Answers(Intervals, TransformerMixin):
 
         Parameters
         ----------
-        metadata : data frame or dict of columns
+        metadata : data frame, Series or dict of columns
             What else is known of the rows of X, aligned by row name where both have names.
         X : array of shape (n, D)
             Rows like those of `fit`.

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats
+from latens.estimators.associations.written_numbers import has_levels, read_texts
 from latens.estimators.effect_intervals import correlation_ends, rank_share_ends
 from latens.estimators.frames.row_labels import are_counted, is_labelled
 from latens.system.summary_table import Table
@@ -33,11 +34,11 @@ def associate(
     ----------
     scores : array of shape (n, K)
     factor_names : sequence of str
-    metadata : data frame, dict of arrays or structured array
+    metadata : data frame, Series, dict of arrays or structured array
         One entry per row of `scores`; a frame with row names is matched by them where `row_names` are given, and rows
         it lacks are left out; names that only count rows, where both sides count the same ones. Numbers are tested by
         Pearson's correlation, labels (and numbers of two values) by the Kruskal-Wallis test, whose effect is eta
-        squared. Missing values are left out column by column.
+        squared. Missing values are left out column by column. Text that holds numbers, such as $1,000.00, is numbers.
     row_names : sequence of str, optional
         Of the rows of `scores`.
 
@@ -105,9 +106,14 @@ def _varies(x: Floats) -> bool:
 
 
 def metadata_columns(
-    metadata: Any, n: int, row_names: Sequence[str] | None, what: str = "metadata"
+    metadata: Any, n: int, row_names: Sequence[str] | None, what: str = "metadata", reads_text: bool = True
 ) -> dict[str, list[Any]]:
-    """Values of each column of metadata, one for each of n rows, None where missing; `what` it is called in errors."""
+    """Values of each column of metadata, one for each of n rows, None where missing; `what` it is called in errors.
+
+    Numbers that are written as text, such as $1,000.00, are numbers where `reads_text`.
+    """
+    if hasattr(metadata, "to_frame") and hasattr(metadata, "dtype"):  # a Series is one column
+        metadata = metadata.to_frame(metadata.name or what)
     if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
         at = _places(metadata.index, n, row_names, what)
         found = {name: _placed(metadata[name], at) for name in metadata.columns}
@@ -122,7 +128,8 @@ def metadata_columns(
         found = {name: list(metadata[name]) for name in metadata.dtype.names}
     else:
         raise ValueError(
-            f"{what} is a {type(metadata).__name__}; give a data frame, a dict of columns or a structured array."
+            f"{what} is a {type(metadata).__name__}; give a data frame, a dict of columns, a Series or a "
+            "structured array."
         )
     for name, values in found.items():
         if len(values) != n:
@@ -130,7 +137,13 @@ def metadata_columns(
                 f"column {str(name)!r} of {what} has {len(values)} entries for {n} rows; give one for each row, or a "
                 "data frame with row names."
             )
-    return {str(name): [None if _is_missing(value) else value for value in values] for name, values in found.items()}
+    columns = {name: [None if _is_missing(value) else value for value in values] for name, values in found.items()}
+    if reads_text:
+        columns = {
+            name: values if has_levels(metadata[name]) else read_texts(str(name), values, what)
+            for name, values in columns.items()
+        }
+    return {str(name): values for name, values in columns.items()}
 
 
 def _placed(values: Any, at: list[int] | None) -> list[Any]:

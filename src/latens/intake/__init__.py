@@ -2,6 +2,7 @@
 
 dialect, text_file, sources, layouts     files of every kind as raw tables
 marks, missing_codes, treatment          what each column is and what is done with it
+numbers                                  numbers that are written as text, read and written back
 encoding                                 columns as numbers, the same for every later file
 intake                                   `latens.read`
 """

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from latens.intake.numbers.column import Reading
 from latens.system.wording import listed
 
 __all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
@@ -13,6 +14,7 @@ __all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "ti
 KEPT = "kept"
 AS_ASKED = "as asked"  # why a column was dropped that was named
 COVARIATE = "covariate"
+TEXTS = ("levels", "written", "categories")  # of a column, tuples of text
 # Kinds of columns that models take, with their plural in a sentence.
 KINDS = {
     "number": "numbers",
@@ -49,6 +51,8 @@ class Column:
         Whether log(1 + value) is taken.
     unit : str
         What stands behind its numbers in the cells.
+    written : tuple of str
+        Of numbers that were written as text: a number as its cells have it, and another for each multiplier such as k.
     type : str
         Of a column of a data frame: the library and the type, such as "pandas int64".
     categories : tuple of str
@@ -65,8 +69,21 @@ class Column:
     decimal: str = "."
     log1p: bool = False
     unit: str = ""
+    written: tuple[str, ...] = ()
     type: str = ""
     categories: tuple[str, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        """How its cells of text are read as numbers."""
+        if self.written:
+            return Reading.like(self.written, self.decimal)
+        return Reading(self.decimal, self.unit)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether its cells are known to have been text, and what their numbers are of."""
+        return bool(self.written or self.unit)
 
     @property
     def is_kept(self) -> bool:
@@ -100,14 +117,14 @@ class Column:
         """
         expected: dict[str, type] = {
             "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
-            "decimal": str, "log1p": bool, "unit": str, "type": str, "categories": list,
+            "decimal": str, "log1p": bool, "unit": str, "written": list, "type": str, "categories": list,
         }  # fmt: skip
         if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
             raise ValueError(f"{str(content)[:80]!r} describes no column")
         for name, value in content.items():
             if type(value) is not expected[name]:
                 raise ValueError(f"{name} of a column is {str(value)[:80]!r}, expected {expected[name].__name__}")
-        if not all(isinstance(level, str) for name in ("levels", "categories") for level in content.get(name, ())):
+        if not all(isinstance(level, str) for name in TEXTS for level in content.get(name, ())):
             raise ValueError("a level is no text")
         if not all(type(code) in (int, float) for code in content.get("codes", ())):
             raise ValueError("a code for missing is no number")
@@ -119,7 +136,7 @@ class Column:
             raise ValueError("a binary column has two levels")
         more: dict[str, Any] = {
             name: tuple(map(float if name == "codes" else str, content[name]))
-            for name in ("levels", "codes", "categories")
+            for name in (*TEXTS, "codes")
             if name in content
         }
         return cls(**{**content, **more})

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from latens.errors import TableRefused
-from latens.intake.marks import MISSING_MARKS, is_missing_mark, number_in
+from latens.intake.marks import MISSING_MARKS, is_missing_mark
+from latens.intake.numbers.cell import number_in
 
 __all__ = ["DAMAGED", "NAMELESS", "Dialect", "open_bytes", "sniff"]
 

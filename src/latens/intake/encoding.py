@@ -14,9 +14,12 @@ from scipy.sparse import csr_array, issparse
 from latens.errors import AbsentColumns, TableRefused, UnseenLevels, warn
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
-from latens.intake.marks import NONE_WORDS, number_in
+from latens.intake.marks import NONE_WORDS
 from latens.intake.missing_codes import NamedMissing
-from latens.intake.raw_table import RawTable, Values, as_read, level_text
+from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.column import Reading
+from latens.intake.numbers.later import format_of_later, read_later
+from latens.intake.raw_table import RawTable, Values, as_read, level_text, was_read
 from latens.system.optional_imports import require
 from latens.system.wording import listed
 
@@ -27,6 +30,7 @@ __all__ = [
     "Encoding",
     "encodings_from_text",
     "encodings_to_text",
+    "texts_of_numbers",
     "unique_names",
 ]
 
@@ -49,6 +53,7 @@ class Encoded:
     columns: tuple[Column, ...]  # those that were kept
     row_names: tuple[str, ...] | None
     unused: Mapping[str, Values] = field(default_factory=dict)  # columns of the table that were not kept
+    texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,6 +81,27 @@ class Encoded:
             column.kind == "category" or (column.kind == "binary" and tuple(column.levels) not in NUMBERED)
             for column in self.columns
         )
+
+    def written(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns in which nothing is missing, by name: those of numbers in text as the cells of the table are written.
+
+        Cells that the table shows are as they were.
+        """
+        out, start = dict(columns), 0
+        for column in self.columns:
+            seen, start = self.matrix[:, [start]], start + len(column.encoded_names)
+            if column.name in self.texts and len(out.get(column.name, ())) == len(self.texts[column.name]):
+                cells = self.texts[column.name]
+                shown = [cell for cell in cells if cell is not None]
+                form = format_of_later(shown, column.written, column.reading, column.is_written)
+                out[column.name] = np.array(
+                    [
+                        (None if number != number else form.write(number)) if gone else cell
+                        for cell, number, gone in zip(cells, out[column.name], np.isnan(seen[:, 0]), strict=True)
+                    ],
+                    dtype=object,
+                )
+        return out
 
     def leveled_frame(self) -> Any:
         """The columns of the table in a pandas frame: numbers as in `matrix`, yes/no and categories by their levels."""
@@ -135,7 +161,7 @@ class Encoding:
         """Names of the columns of numbers."""
         return tuple(name for column in self.columns for name in column.encoded_names)
 
-    def encode(self, table: Any) -> Encoded:
+    def encode(self, table: Any, *, is_new: bool | None = None) -> Encoded:
         """Rows of a table with the same columns, in any order, as numbers.
 
         A column that is absent is missing in every row, and so is a level that was not there before; both are counted
@@ -144,6 +170,9 @@ class Encoding:
         Parameters
         ----------
         table : RawTable, or data frame of pandas or polars
+        is_new : bool, optional
+            Whether numbers may be written in another way than at the fit; None: in frames that `latens.read` did not
+            make.
 
         Raises
         ------
@@ -155,9 +184,12 @@ class Encoding:
         raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
         raw, _ = raw.without(self.missing_words)
         place = self._places(raw)
+        if is_new or (is_new is None and not isinstance(table, RawTable) and not was_read(table)):
+            self._tell_fractions(raw, place)
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
-        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place))
+        texts = texts_of_numbers(self.columns, {name: raw.values[at] for name, at in place.items()})
+        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts)
 
     def as_in(self, file: Encoding) -> Encoding:
         """The encoding of a frame that was read from a file, with what is known of the cells of that file.
@@ -166,7 +198,15 @@ class Encoding:
         """
         known = {column.name: column for column in file.columns}
         columns = tuple(
-            replace(column, codes=of.codes, decimal=of.decimal, unit=of.unit, note=of.note, n_missing=of.n_missing)
+            replace(
+                column,
+                codes=of.codes,
+                decimal=of.decimal,
+                unit=of.unit,
+                written=of.written,
+                note=of.note,
+                n_missing=of.n_missing,
+            )
             if (of := known.get(column.name)) is not None
             else column
             for column in self.columns
@@ -239,6 +279,22 @@ class Encoding:
                 )
             )
         return found
+
+    def _tell_fractions(self, raw: RawTable, place: Mapping[str, int]) -> None:
+        """Warn of numbers up to 1 in columns that the fit had in percent: they may be shares of 1."""
+        for column in self.columns:
+            values = raw.values[place[column.name]] if column.name in place else np.zeros(0)
+            if values.dtype.kind != "f" or column.reading.mark != "%" or column.kind == "binary":
+                continue
+            largest = float(np.nanmax(np.abs(values), initial=0.0))
+            if 0 < largest <= 1:
+                warn(
+                    UnseenLevels(
+                        f"column {column.name!r} was in percent at the fit and holds numbers up to {largest:.3g} here: "
+                        "they are taken as percent.",
+                        "If they are shares of 1, multiply them by 100.",
+                    )
+                )
 
     def _block(self, column: Column, raw: RawTable, at: int | None) -> Floats:
         """(n, 1) numbers, or (n, L) with a column for each level."""
@@ -336,7 +392,8 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
     at |= {level: float(i) for i, level in enumerate(column.levels)}
     texts = list(_level_texts(column, values))
-    found = np.array([np.nan if text is None else _level_number(text, at) for text in texts])
+    reading = column.reading if column.is_written else None
+    found = np.array([np.nan if text is None else _level_number(text, at, reading) for text in texts])
     strange = [text for text, number in zip(texts, found, strict=True) if text is not None and np.isnan(number)]
     if strange:
         warn(
@@ -349,11 +406,11 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     return found
 
 
-def _level_number(text: str, at: Mapping[str, float]) -> float:
+def _level_number(text: str, at: Mapping[str, float], reading: Reading | None) -> float:
     """The number of a level, whatever its case, and as a number where levels are: "1.50" is "1.5"."""
     if (found := at.get(text, at.get(text.casefold()))) is not None:
         return found
-    number = number_in(text)
+    number = number_in(text) if reading is None else reading.number(text)
     return np.nan if number is None else at.get(level_text(number), np.nan)
 
 
@@ -370,19 +427,11 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
         held = "dates" if values.dtype.kind == "M" else "durations"
         raise TableRefused(f"column {column.name!r} holds {held} here and was numbers at the fit; give numbers.")
     if values.dtype == object:
-        mark = decimal if decimal == "," else column.decimal
-        values = np.array([None if value in NONE_WORDS else value for value in values], dtype=object)
-        read = [None if value is None else number_in(value, mark, column.unit) for value in values]
-        numbers = np.array([np.nan if number is None else number for number in read])
-        words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]
-        if words:
-            warn(
-                UnseenLevels(
-                    f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such "
-                    f"as {words[0][:20]!r}.",
-                    "Correct them, or leave those cells empty.",
-                )
-            )
+        reading = column.reading
+        known = replace(reading, decimal=decimal) if decimal == "," else reading
+        numbers, doubts = read_later(values, known, column.is_written)
+        for message, remedy in doubts:
+            warn(UnseenLevels(f"column {column.name!r} {message}", remedy))
     else:
         numbers = values.astype(np.float64)
     if column.codes:
@@ -406,6 +455,12 @@ def _decoded(column: Column, block: Floats) -> Any:
     return np.array(
         [None if gone else column.levels[int(at)] for gone, at in zip(missing.tolist(), level, strict=True)], object
     )
+
+
+def texts_of_numbers(columns: Iterable[Column], values: Mapping[str, Values]) -> dict[str, Values]:
+    """Cells of those columns of numbers that are text in a table."""
+    numbers = [column.name for column in columns if column.kind not in ("binary", "category")]
+    return {name: values[name] for name in numbers if name in values and values[name].dtype == object}
 
 
 def unique_names(values: Values) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, KINDS, Column, counted_kinds, plural, times
-from latens.intake.encoding import Encoded, Encoding, unique_names
+from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
 from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import Choices, dates_as_names, treat
+from latens.intake.treatment import Choices, dates_as_names, tell_several_ways, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -32,9 +32,10 @@ class Part:
     columns: tuple[Column, ...]
     table: RawTable | SparseTable  # with codes for missing taken out and numbers read
     encoding: Encoding
+    texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
 
     def encoded(self) -> Encoded:
-        return self.encoding.encode(self.table)
+        return replace(self.encoding.encode(self.table), texts=self.texts)
 
     def aside(self, role: str) -> Values | None:
         """Values of the column with a role, such as the target; None where there is none."""
@@ -393,7 +394,7 @@ def encode_like(
                     f"the model has no view {label!r}; it has {', '.join(map(repr, encodings))}: --view NAME=FILE."
                 )
             table = table.transposed() if encodings[label].transpose else table
-            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table)
+            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table, is_new=True)
     return out
 
 
@@ -452,6 +453,7 @@ def _part(
             "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     columns, values = treat(table, choices)
+    tell_several_ways(columns)
     columns = dates_as_names(columns, table)
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
@@ -460,7 +462,8 @@ def _part(
         _refuse_transposed(label, [column.name for column in columns if column.is_kept], rows)
     kept = tuple(column for column in columns if column.is_kept)
     encoding = Encoding(kept, names, format or "matrix", transpose, missing_words)
-    return Part(columns, replace(table, values=values, row_names=rows), encoding)
+    texts = texts_of_numbers(kept, dict(zip(table.names, table.values, strict=True)))
+    return Part(columns, replace(table, values=values, row_names=rows), encoding, texts)
 
 
 def _sparse_part(table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str) -> Part:

@@ -6,22 +6,25 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.errors import TableRefused
-from latens.intake.columns import AS_ASKED, COVARIATE, Column, times
+from latens.errors import MixedNumbers, TableRefused, warn
+from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
-from latens.intake.marks import NONE_WORDS, are_dates, has_decimal_commas, number_in, number_style, units_in
+from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import missing_codes
+from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.column import NumbersInText, read_numbers
+from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["Choices", "dates_as_names", "treat", "word_among_numbers"]
+__all__ = ["Choices", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -32,9 +35,11 @@ NOT_MODELLED = "dates are not modelled"
 TIMES = {"M": ("date", "dropped", NOT_MODELLED), "m": ("duration", "dropped", "durations are not modelled")}
 MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missing, and the share of such cells
 MOST_LEVELS = 20  # of a category that is recognised
+MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several ways that may be levels
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
+MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
-ENOUGH_NUMBERS = 0.95  # share of a column that are numbers, so that the rest is taken as missing
+SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
@@ -98,6 +103,12 @@ class Choices:
                 ]
                 raise TableRefused(f"there is no column {name!r} in {listed(names)}; {_nearest(name, every)}")
 
+    def role_of(self, name: str) -> str | None:
+        """What a column is given as that is no measurement, such as weights; None where it is none of that."""
+        given = ("target", "weights", "groups", "exposure")
+        named = next((role for role in given if getattr(self, role) == name), None)
+        return COVARIATE if named is None and name in self.covariates else named
+
     def _named(self) -> list[str]:
         given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]
         given += [name for name in self.log1p if name != ALL]
@@ -131,12 +142,8 @@ def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Va
 
 def _chosen(column: Column, choices: Choices) -> Column:
     """The caller's word about a column goes before any rule."""
-    for role in ("target", "weights", "groups", "exposure"):
-        name = getattr(choices, role)
-        if column.name == name:
-            return replace(column, role=role, note=column.note if column.is_kept else "")
-    if column.name in choices.covariates:
-        return replace(column, role=COVARIATE, note=column.note if column.is_kept else "")
+    if (role := choices.role_of(column.name)) is not None:
+        return _with_role(column, role)
     if column.name in choices.drop:
         return replace(column, role="dropped", note=AS_ASKED)
     if choices.columns is not None and column.name not in (*choices.columns, choices.index_col):
@@ -144,6 +151,13 @@ def _chosen(column: Column, choices: Choices) -> Column:
     if (column.name in choices.log1p or ALL in choices.log1p) and column.kind in ("number", "count", "scale"):
         return replace(column, log1p=True, kind="number", note="; ".join(filter(None, [column.note, "log(1 + value)"])))
     return column
+
+
+def _with_role(column: Column, role: str) -> Column:
+    """A column that is no measurement: its labels are what they are, and none of two counts as 1."""
+    if column.kind == "binary":
+        column = replace(column, kind="category", note=f"2 levels: {', '.join(column.levels)}")
+    return replace(column, role=role, note=column.note if column.is_kept else "")
 
 
 def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> list[Column]:
@@ -163,6 +177,23 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
         replace(column, role="row names", note=_names_note(column)) if column.name == wanted else column
         for column in columns
     ]
+
+
+def tell_several_ways(columns: Sequence[Column]) -> None:
+    """Warn of columns that are left out, or taken as categories, for how their numbers are written."""
+    for column in columns:
+        _, found, said = column.note.partition(f"{SEVERAL_WAYS}, ")
+        if not found:
+            continue
+        seen, _, remedy = said.partition("; --")[0].rpartition(": ")
+        taken = "they are taken as levels" if column.is_kept else "the column is left out"
+        levels = "" if column.is_kept else f"; to have levels, latens.read(..., category=[{column.name!r}])"
+        warn(
+            MixedNumbers(
+                f"column {column.name!r} holds numbers that are written in several ways, {seen}: {taken}.",
+                f"To have numbers, {remedy}{levels}.",
+            )
+        )
 
 
 def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:
@@ -203,29 +234,33 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     n_missing = len(values) - n_seen
     if not n_seen:
         return Column(name, "empty", "dropped", "no value at all", n_missing), values
-    decimal = "," if has_decimal_commas(counts) else raw.decimal
-    if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, decimal)) is not None:
-        numbers = {text: number_in(text, decimal, column.unit) for text in counts}
-        read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
-        return replace(column, n_missing=int(np.isnan(read).sum())), read
+    found = None if name in raw.levels else read_numbers(counts, raw.decimal)
+    if found is not None and not found.doubt:
+        read = np.array([np.nan if value is None else found.numbers.get(value, np.nan) for value in values])
+        n_missing = int(np.isnan(read).sum())
+        if len(found.numbers) == 2 and not all(plain_number(text) is not None for text in found.numbers):
+            low, high = sorted(found.numbers, key=lambda text: found.numbers[text])  # two levels, as they are written
+            return _two_levels(name, (low, high), n_missing), np.where(np.isnan(read), np.array(None), values)
+        return _disguised_numbers(name, counts, found, n_missing), read
     if len(counts) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
     if are_dates(counts):
         return Column(name, "date", "dropped", NOT_MODELLED, n_missing), values
-    units = units_in(counts)
-    if len(counts) > MOST_LEVELS and len(units) > 1 and units.total() >= ENOUGH_NUMBERS * n_seen:
-        often = [unit for unit, _ in units.most_common()]
-        note = f"numbers in {listed(often, 3, str)}: write one unit; --category {_quoted(name)} keeps it"
-        return Column(name, "text", "dropped", note, n_missing), values
+    several = "" if found is None else f"{SEVERAL_WAYS}, {found.doubt}"
+    if several and (len(counts) > MOST_LEVELS or MOST_DISTINCT * n_seen < len(counts)):
+        return Column(name, "text", "dropped", f"{several}; --category {_quoted(name)} keeps it", n_missing), values
     if name not in raw.levels and len(counts) == len(values) >= 3:
         return Column(name, "id", "dropped", "text, different in every row", n_missing), values
     folded = _fold_case(counts)
     if len(folded) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
-    if len(folded) == 2:
-        return _two_levels(name, sorted(folded), n_missing), values
     if len(folded) <= MOST_LEVELS or name in raw.levels:
-        return _category(name, folded, n_missing, raw.levels.get(name)), values
+        column = (
+            _two_levels(name, sorted(folded), n_missing)
+            if len(folded) == 2
+            else _category(name, folded, n_missing, raw.levels.get(name))
+        )
+        return replace(column, note="; ".join(filter(None, [column.note, several]))), values
     keeps = f"--category {_quoted(name)} keeps it"
     note, word = f"text with {len(folded):,} levels", word_among_numbers(values)
     if word is not None:
@@ -247,24 +282,21 @@ def word_among_numbers(values: Values) -> str | None:
     return max(words, key=lambda text: counts[text])
 
 
-def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: str) -> Column | None:
+def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_missing: int) -> Column:
     """A column of numbers with currencies, thousands, percents or a unit, or with a few words among them."""
-    if any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in counts):
-        return None  # leading zeros: a code
-    units = units_in(counts)
-    unit = max(units, key=lambda each: units[each], default="")
-    numbers = {text for text in counts if number_in(text, decimal, unit) is not None}
-    n_numbers = sum(counts[text] for text in numbers)
-    n_seen -= sum(counts[word] for word in NONE_WORDS)
-    if len(numbers) < 2 or n_numbers < ENOUGH_NUMBERS * n_seen:
-        return None
-    words = sorted(set(counts) - numbers - set(NONE_WORDS), key=lambda text: -counts[text])
-    style = number_style(numbers, decimal)
-    notes = [f"unit: {unit}"] if unit else []
-    notes += [] if style == "text" else [style]
+    strange = [text for text in counts if text not in found.numbers and text not in NONE_WORDS]
+    words = sorted(strange, key=lambda text: -counts[text])
+    reading = found.reading
+    shown = list(islice(found.numbers, MOST_SHOWN))
+    notes = reading.words(shown)
     if words:
-        notes.append(f"{n_seen - n_numbers} value(s) that are no numbers taken as missing, such as {words[0][:20]!r}")
-    return Column(name, "number", note="; ".join(notes), decimal=decimal, unit=unit)
+        of = f" in {reading.mark}" if reading.mark else ""
+        n_words = sum(counts[word] for word in words)
+        notes.append(f"{n_words} value(s) that are no numbers{of} taken as missing, such as {words[0][:20]!r}")
+    written = ColumnFormat.of(shown, reading).examples
+    return Column(
+        name, "number", KEPT, "; ".join(notes), n_missing, decimal=reading.decimal, unit=reading.unit, written=written
+    )
 
 
 def _fold_case(counts: Counter[str]) -> Counter[str]:
@@ -319,10 +351,16 @@ def _number_columns(
         keeps = " (--missing none keeps it)" if choices.missing is None else ""
         notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
-        column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
+        as_category = before.name in choices.category
+        role = None if as_category else choices.role_of(before.name)
+        column = (
+            _number_column(before.name, facts, at, matrix[:, at], as_category)
+            if role is None
+            else _number_aside(before.name, role, matrix[:, at], int(facts.n_missing[at]))
+        )
         note = "; ".join(filter(None, [*notes, column.note]))
         own = choices.missing or tuple(codes.get(at, ()))
-        column = replace(column, note=note, decimal=before.decimal, unit=before.unit, codes=own)
+        column = replace(column, note=note, decimal=before.decimal, unit=before.unit, written=before.written, codes=own)
         out.append((j, column, matrix[:, at]))
     return out
 
@@ -397,6 +435,16 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
         if high - low <= LARGEST_STEP and low >= 0:
             return Column(name, "scale", note=f"whole numbers from {low:g} to {high:g}", n_missing=n_missing)
     return Column(name, "number", n_missing=n_missing)
+
+
+def _number_aside(name: str, role: str, values: Floats, n_missing: int) -> Column:
+    """Numbers with a role, which are no measurements: weights of 1 and 2 are not yes/no."""
+    if n_missing == len(values):
+        return Column(name, "empty", "dropped", "no value at all", n_missing)
+    if role != "groups":
+        return Column(name, "number", n_missing=n_missing)
+    n_groups = len(np.unique(values[~np.isnan(values)]))
+    return Column(name, "category", note=f"{n_groups} group{'s' if n_groups > 1 else ''}", n_missing=n_missing)
 
 
 def _counts_rows(name: str, first: float, n_rows: int) -> bool:

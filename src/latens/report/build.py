@@ -88,7 +88,7 @@ def report(
         Heading of the page; the name of the model's class otherwise.
     shape : (int, int), optional
         Height and width of a row that is an image; taken from the truth otherwise, or guessed where D is a square.
-    metadata : data frame or dict of columns, optional
+    metadata : data frame, Series or dict of columns, optional
         What else is known about the rows: it colours them, and components are tested against it. Frames are aligned by
         row name where both have names.
     y : array of shape (N,), optional

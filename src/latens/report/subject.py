@@ -53,7 +53,7 @@ class Entry:
     seconds : float, optional
         How long the fit took; the time of the iterations in its trace otherwise, which leaves out starts and
         restarts that were not kept.
-    metadata : data frame or dict of columns, optional
+    metadata : data frame, Series or dict of columns, optional
         What else is known about the rows; it colours them and is set against the components.
     y : array of shape (N,), optional
         Targets of a regression.

@@ -155,3 +155,17 @@ def test_noise_is_seldom_found_beside_a_fit_of_wine() -> None:
     p = np.array(list(dict(zip(table["column"], table["p"], strict=True)).values()))
     assert np.mean(p < 0.05) < 0.13
     assert p.min() > 1e-4
+
+
+def test_shares_of_levels_add_up_to_one_where_corrected_ones_are_negative() -> None:
+    rng = np.random.default_rng(2)
+    true = rng.integers(3, size=400)
+    rates = 0.7 * np.eye(3) + 0.1
+    noisy = np.array([rng.choice(3, p=rates[k]) for k in true])
+    assigned = Assigned(rates[noisy], ("k0", "k1", "k2"))
+    level = np.array([["a", "b", "c", "d"][k if rng.random() < 0.98 else 3] for k in true])
+    table = outcomes_table(assigned, {"level": level}, None, 0.95)
+    shares, low, high = (np.array(table[name]).reshape(-1, 3) for name in ("estimate", "low", "high"))
+    assert shares.min() == 0  # one was negative
+    np.testing.assert_allclose(shares.sum(axis=0), 1, rtol=1e-12)
+    assert np.all((low <= shares) & (shares <= high))

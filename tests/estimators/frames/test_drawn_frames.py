@@ -64,9 +64,10 @@ def test_drawn_rows_of_polars(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_written_numbers_are_drawn_as_numbers_and_arrays_as_arrays(kind: Any) -> None:
+def test_written_numbers_are_drawn_as_they_are_written_and_arrays_as_arrays(kind: Any) -> None:
     X = people()[["height", "town"]].assign(share=[f"{i % 40}%" for i in range(80)])
     drawn, _ = kind(1, prune=False, **QUICK).fit(X).sample(4)
-    assert drawn["share"].dtype == float
+    assert drawn["share"].dtype == X["share"].dtype
+    assert drawn["share"].str.fullmatch(r"-?\d+%").all()
     rows = np.random.default_rng(0).normal(size=(60, 3))
     assert isinstance(kind(1, **QUICK).fit(rows).sample(4)[0], np.ndarray)

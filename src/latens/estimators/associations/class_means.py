@@ -76,10 +76,14 @@ def mean_ends(
 def share_ends(
     assigned: Assigned, keep: Index, shares: Floats, variances: Floats, level: float
 ) -> tuple[Floats, Floats, Floats]:
-    """(J, K) shares, and ends of their intervals, in [0, 1], from variances of rows as they vary."""
+    """(J, K) shares, and ends of their intervals, in [0, 1], from variances of rows as they vary.
+
+    Weights may be negative, and so may shares by them: those are 0, and the others still add up to 1.
+    """
     wide, n = float(stats.norm.isf(0.5 * (1 - level))), assigned.rows_worth(keep)
     half, pseudo = wide * np.sqrt(variances), wide**2
-    shown = np.clip(shares, 0.0, 1.0)
+    shown = np.maximum(shares, 0.0)
+    shown = shown / shown.sum(axis=0)
     centre = (n * shown + 0.5 * pseudo) / (n + pseudo)
     reach = wide * np.sqrt(centre * (1 - centre) / (n + pseudo))
     low, high = np.minimum(shares - half, centre - reach), np.maximum(shares + half, centre + reach)

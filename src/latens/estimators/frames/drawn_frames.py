@@ -13,6 +13,7 @@ from latens.array import Floats
 from latens.intake import Encoding
 from latens.intake.columns import Column
 from latens.intake.marks import is_absent
+from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import level_text
 from latens.system.optional_imports import require
 
@@ -55,7 +56,7 @@ def drawn_frame(encoding: Encoding, values: Floats, texts: Sequence[tuple[str, .
     Returns
     -------
     DataFrame or None
-        Whole numbers are rounded. Numbers that the frame of the fit wrote as text, such as 12 %, are numbers.
+        Whole numbers are rounded. Numbers that the frame of the fit wrote as text, such as 12 %, are written so.
     """
     if not all(column.type for column in encoding.columns):
         return None
@@ -69,9 +70,13 @@ def drawn_frame(encoding: Encoding, values: Floats, texts: Sequence[tuple[str, .
     return frames.DataFrame(columns)
 
 
-def _as_given(column: Column, values: Floats) -> Floats:
-    """Numbers of a column, of which models may take logarithms."""
-    return np.expm1(values) if column.log1p else values
+def _as_given(column: Column, values: Floats) -> Floats | list[str]:
+    """Numbers of a column, of which models may take logarithms; as text where the frame of the fit had text."""
+    numbers = np.expm1(values) if column.log1p else values
+    if not column.written:
+        return numbers
+    written = ColumnFormat.of(column.written, column.reading)
+    return [written.write(number) for number in numbers]
 
 
 def _pandas_column(pandas: Any, column: Column, values: Any) -> Any:

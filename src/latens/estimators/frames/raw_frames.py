@@ -17,9 +17,10 @@ from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column
-from latens.intake.marks import NumberFormat, plain_number
-from latens.intake.raw_table import is_enumeration, level_text, logged_columns, was_read
-from latens.intake.treatment import Choices, treat, word_among_numbers
+from latens.intake.marks import NONE_WORDS, plain_number
+from latens.intake.numbers.later import format_of_later
+from latens.intake.raw_table import as_read, is_enumeration, level_text, logged_columns, was_read
+from latens.intake.treatment import Choices, tell_several_ways, treat, word_among_numbers
 from latens.system.wording import listed
 
 __all__ = [
@@ -153,6 +154,7 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
             remedy += ", or give the kind of those that measure something: likelihoods={name: 'gaussian'}"
         warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
     _tell_codes(kept)
+    tell_several_ways(kept)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
@@ -261,8 +263,8 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
         written = None
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
-            shown = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
-            written = NumberFormat.of(shown, column.decimal, column.unit)
+            shown = [cell for cell in cells if isinstance(cell, str)]
+            written = format_of_later(shown, column.written, column.reading, column.is_written)
         own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
@@ -278,7 +280,7 @@ def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
     names = [column.name for column in encoding.columns]
     keys = {str(key): key for key in X.columns}
     if hasattr(X, "iloc"):
-        return type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names])
+        return as_read(type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names]))
     return type(X)(values, schema=names)
 
 
@@ -306,7 +308,8 @@ def in_types_of(X: Any, filled: Any) -> Any:
 def _holes(values: Any, column: Column) -> Any:
     """(n,), whether a cell is missing, codes for missing included; a level that the fit did not see is there."""
     if values.dtype == object:
-        return np.array([value is None for value in values])
+        none = NONE_WORDS if column.kind not in LEVEL_KINDS else ()
+        return np.array([value is None or value in none for value in values])
     return np.isnan(values) | np.isin(values, column.codes)
 
 

@@ -232,7 +232,7 @@ class ClassAnswers(MixtureEstimator):
 
         Parameters
         ----------
-        metadata : data frame or dict of columns
+        metadata : data frame, Series or dict of columns
             What else is known of the rows of X, aligned by row name where both have names.
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.

@@ -504,7 +504,7 @@ class MultiViewAnswers(LoadingFindings, Answers):
 
         Parameters
         ----------
-        metadata : data frame or dict of columns
+        metadata : data frame, Series or dict of columns
             What else is known of the samples, aligned by row name where both have names.
         X : as in `fit`, optional
             The samples; those of `fit`, if not given.
