@@ -185,4 +185,4 @@ def test_places(own: str, rows: str, expected: Any) -> None:
 
 def test_few_labels_in_common_are_chance_and_said() -> None:
     with pytest.warns(RowsByPlace, match="with 1 of 4 labels in common"):
-        assert places_of_rows("y", "0 1 2 3".split(), "3 70 90 80".split()) is None
+        assert places_of_rows("y", ["0", "1", "2", "3"], ["3", "70", "90", "80"]) is None
