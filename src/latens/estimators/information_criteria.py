@@ -15,7 +15,7 @@ from latens.estimators.rows.validation import check_weight
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 
-__all__ = ["InformationCriteria"]
+__all__ = ["InformationCriteria", "row_weights"]
 
 
 class InformationCriteria:
@@ -68,12 +68,12 @@ class InformationCriteria:
         """Minus twice the log density of rows, and the cost of each parameter, given how many rows there are."""
         scores = self.score_samples(X, **beside)
         density = np.asarray(host(scores.compute() if is_dask(scores) else scores), dtype=np.float64).ravel()
-        weight = _weights(X, sample_weight, len(density))
+        weight = row_weights(X, sample_weight, len(density))
         return float(-2 * (weight @ density) + self.n_parameters_ * cost(float(weight.sum())))
 
 
-def _weights(X: Any, sample_weight: Any, n: int) -> Floats:
-    """(n,), how often each row counts."""
+def row_weights(X: Any, sample_weight: Any, n: int) -> Floats:
+    """(n,), how often each row counts: as is given, or as the table was read or scanned with; else once."""
     if isinstance(X, Scan) and X.weights is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is given beside a scan with weights=; leave one of the two out.")

@@ -86,6 +86,19 @@ class Choices:
             own(self.covariates),
         )  # fmt: skip
 
+    def role_of(self, name: str) -> str | None:
+        """The role that a column was given, such as "weights"; None where it was given none."""
+        if name in self.covariates:
+            return COVARIATE
+        return next((role for role in ROLES if role != "index_col" and getattr(self, role) == name), None)
+
+    def with_roles(self, like: Any, names: Collection[str]) -> Choices:
+        """The roles of columns of a table that was read, where none are given and these `names` have them."""
+        own = {role: like.name_of_role(role) for role in ROLES if getattr(self, role) is None and role != "index_col"}
+        found: dict[str, Any] = {role: name for role, name in own.items() if name in names}
+        covariates = self.covariates or tuple(like.name_of_role(COVARIATE) or ())
+        return replace(self, **found, covariates=tuple(name for name in covariates if name in names or self.covariates))
+
     def check_views(self, own: Mapping[str, Choices], names: Mapping[str, Sequence[str]]) -> None:
         """Refuse names that are of no column of several tables."""
         known = {name for each in names.values() for name in each}

@@ -363,7 +363,7 @@ class LatentClassAnalysis(ClassAnswers):
         table = None
         refuse_lazy_frame(X)
         (weight,) = from_table(X, sample_weight=sample_weight)
-        X, exposure = column_aside(*rows_and_exposure(self, X, exposure))
+        X, exposure = column_aside(*rows_and_exposure(self, X, exposure, new=False))
         weight = in_row_order("sample_weight", weight, X)
         if is_raw_frame(X):
             table = learn_encoding(X, self.likelihoods)
