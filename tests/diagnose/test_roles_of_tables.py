@@ -26,9 +26,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng, n = np.random.default_rng(0), len(frame)
     months = rng.integers(1, 13, n)
     frame = frame.assign(w=rng.integers(0, 4, n), months=months, site=rng.choice(["north", "south"], n))
-    often = rng.random(n) < 0.4
-    frame = frame.assign(calls=rng.poisson(np.where(often, 0.9, 0.1) * months))
-    frame = frame.assign(letters=rng.poisson(np.where(often, 0.9, 0.1) * months))
+    rate = np.where(rng.random(n) < 0.4, 2.0, 0.1)
+    frame = frame.assign(**{name: rng.poisson(rate * months) for name in ("calls", "letters", "visits")})
     path = tmp_path_factory.mktemp("roles") / "visits.csv"
     frame.to_csv(path, index=False)
     return path
@@ -63,6 +62,7 @@ def test_weights_of_a_table_reach_a_suggestion(monkeypatch: pytest.MonkeyPatch, 
     assert again.n_cells == by_role.n_cells
 
 
+@pytest.mark.slow
 def test_exposures_of_a_table_reach_the_candidates_that_know_them(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     from latens.diagnose import suggestion
     from latens.diagnose.candidates import candidates
@@ -77,14 +77,14 @@ def test_exposures_of_a_table_reach_the_candidates_that_know_them(monkeypatch: p
 
     monkeypatch.setattr(suggestion, "candidates", classes_alone)
     monkeypatch.setattr("latens.diagnose.candidates.MOST_WORK", 0)
-    monkeypatch.setattr("latens.diagnose.candidates.FEWEST_ITERATIONS", 5)
-    read = latens.read(path, columns=COLUMNS, exposure="months", weights="w")
+    monkeypatch.setattr("latens.diagnose.candidates.FEWEST_ITERATIONS", 10)
+    read = latens.read(path, columns=["calls", "letters", "visits"], exposure="months", weights="w")
     found = latens.suggest(read, max_time=None)
     assert tried == ["classes", "factors"]
     assert found.leader == "classes"
     assert found.model._is_exposed
     assert found.model._state.stats.n == pytest.approx(read.numbers_aside("weights").sum())
-    frame = latens.read(path, columns=[*COLUMNS, "months"]).frame
+    frame = latens.read(path, columns=["calls", "letters", "visits", "months"]).frame
     named = quick_suggestion(frame, exposure="months", sample_weight=read.numbers_aside("weights"))
     assert named.table["score"] == pytest.approx(found.table["score"])
     with pytest.raises(
