@@ -96,8 +96,8 @@ class CellTable:
         names, kinds = [names[j] for j in keep], [kinds[j] for j in keep]
         levels = [levels[j] for j in keep]
         table = cls._in_units(matrix, names, kinds, levels, notes, rng)
-        beside = (None if each is None else each[rows] for each in (weight, exposure))
-        return replace(table, **dict(zip(("weight", "exposure"), beside, strict=True)))
+        own = [None if each is None else each[rows] for each in (weight, exposure)]
+        return replace(table, weight=own[0], exposure=own[1])
 
     @classmethod
     def _in_units(

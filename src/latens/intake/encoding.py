@@ -416,9 +416,9 @@ def encodings_of(like: Any) -> dict[str, Encoding]:
     found = getattr(like, "encodings", None) or getattr(like, "encodings_", None)
     if found is not None:
         return dict(found)
-    columns, layout = getattr(like, "columns_", None), getattr(like, "layout_", None)
-    if getattr(columns, "table", None) is not None:
-        return {"x": columns.table}
+    table, layout = getattr(getattr(like, "columns_", None), "table", None), getattr(like, "layout_", None)
+    if table is not None:
+        return {"x": table}
     named = getattr(like, "feature_names_in_", None)
     if named is not None:
         return {"x": Encoding(tuple(Column(str(name), "number") for name in named))}
