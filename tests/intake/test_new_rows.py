@@ -152,3 +152,21 @@ def test_several_tables_of_one_row(people: Any) -> None:
     model = latens.MultiViewFactorAnalysis(1, prune=False, **QUICK).fit(table)
     new = latens.read({"sizes": sizes.iloc[[5]], "answers": answers.iloc[[5]]}, like=table)
     assert model.transform(new) == pytest.approx(model.transform(table)[[5]], abs=1e-5)
+
+
+def test_the_command_line_keeps_the_columns_of_a_model_of_python(people: Any, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from latens.cli.commands import main
+
+    X = people[["height", "visits"]].astype(float)
+    model = latens.GaussianMixture(2, **QUICK).fit(X)
+    latens.save(model, tmp_path / "m.latens")
+    for rows in (X.iloc[[5]], X.iloc[:3].assign(visits=2.0)):
+        rows.to_csv(tmp_path / "new.csv", index=False)
+        out = tmp_path / "scores.csv"
+        given = ["score", str(tmp_path / "m.latens"), str(tmp_path / "new.csv"), "--out", str(out), "--force"]
+        answer = CliRunner().invoke(main, given)
+        assert answer.exit_code == 0, answer.output
+        found = np.loadtxt(out, delimiter=",", skiprows=1, ndmin=2)[:, -1]
+        assert found == pytest.approx(model.score_samples(rows))

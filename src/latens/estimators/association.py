@@ -147,6 +147,7 @@ def _places(index: Any, row_names: Sequence[str] | None, what: str, may_lack: bo
     names = [str(name) for name in index]
     if row_names is None:
         return None
+    may_lack = may_lack or len(names) < len(row_names)  # how many are missing is said by whoever needs all
     places = places_of_rows(what, names, row_names, may_lack=may_lack)
     apart = places is None and not set(names) & set(row_names)
     if apart and not (len(names) == len(row_names) and (are_counted(row_names) or are_counted(names))):

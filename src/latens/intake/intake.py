@@ -119,10 +119,11 @@ class Intake:
         if len(self.parts) > 1 or len(encodings) > 1 or isinstance(part.table, SparseTable):
             return self
         (encoding,) = encodings.values()
-        wanted = {column.name for column in encoding.columns}
+        wanted, names = {column.name for column in encoding.columns}, {column.name for column in part.columns}
         if not any(column.name in wanted and column.role in ("dropped", "row names") for column in part.columns):
             return self
-        names = {column.name for column in part.columns}
+        if (wanted - names) & set(part.encoding.names):
+            return self  # it was fitted to columns of levels as numbers
         return Intake(self.source, {label: Part.like(part.table, encoding, Choices().with_roles(self, names))})
 
     def aside(self, role: str) -> Values | None:
