@@ -390,6 +390,11 @@ class Part:
         choices.check(table.names)
         columns, values, rows = encoding.cleaned(table)
         aside = [name for name in table.names if choices.role_of(name) is not None]
+        if both := [name for name in aside if name in values]:
+            raise TableRefused(
+                f"the column {both[0]!r} was one of the fit's own and cannot be {choices.role_of(both[0])} as well; "
+                f"leave that out, or fit without it."
+            )
         at = [table.names.index(name) for name in aside]
         others, given = treat(
             replace(table, names=tuple(aside), values=tuple(table.values[j] for j in at), row_name_column=None),

@@ -55,7 +55,7 @@ def table() -> Any:
 def test_weights_of_other_rows_are_refused_whatever_the_estimator(which: str, table: Any) -> None:
     model, X, weight = NUMBERS[which], table[["age", "bmi", "bp"]].drop(index=3), table["months"].drop(index=200)
     y = table["target"].loc[X.index]
-    with pytest.raises(ValueError, match=r"sample_weight shares 440 of the 441 row labels of X: .*'200', and has '3'"):
+    with pytest.raises(ValueError, match=r"sample_weight and X share 440 of 441 row labels: .*'200', and has '3'"):
         model.fit(X, y, sample_weight=weight)
     right = model.fit(X, y, sample_weight=table["months"].loc[X.index])
     numbers = right.elbo_
@@ -67,7 +67,7 @@ def test_targets_of_other_rows_are_refused_and_the_remedies_work(table: Any) -> 
     X, y = table[["age", "bmi", "bp"]].drop(index=3), table["target"].drop(index=200)
     model = latens.BayesianLinearRegression()
     for ask in (model.fit, model.fit(X, y.to_numpy()).score):
-        with pytest.raises(ValueError, match=r"y shares 440 of the 441 .*X\.index\.intersection\(y\.index\)"):
+        with pytest.raises(ValueError, match=r"y and X share 440 of 441 .*X\.index\.intersection\(y\.index\)"):
             ask(X, y)
     both = X.index.intersection(y.index)
     assert len(both) == 440
@@ -92,11 +92,11 @@ def test_runs_of_numbers_that_are_shifted_go_by_place_and_say_so(table: Any) -> 
 def test_exposures_of_other_rows_are_refused_at_a_fit_and_of_new_rows(which: str, table: Any) -> None:
     model, columns = MIXED[which], ["age", "bmi", "sex", "visits"]
     X, months = table[columns].drop(index=3), table["months"].drop(index=200)
-    with pytest.raises(ValueError, match="exposure shares 440 of the 441 row labels of X"):
+    with pytest.raises(ValueError, match="exposure and X share 440 of 441 row labels"):
         model.fit(X, exposure=months)
     model.fit(table[columns], exposure=table["months"])
     for ask in (model.transform, model.impute, model.score_samples, getattr(model, "predict", model.transform)):
-        with pytest.raises(ValueError, match="exposure shares 440 of the 441 row labels of X"):
+        with pytest.raises(ValueError, match="exposure and X share 440 of 441 row labels"):
             ask(X, exposure=months)
     part = table[columns].iloc[5:9]
     assert model.score_samples(part, exposure=table["months"]) == pytest.approx(
@@ -108,12 +108,12 @@ def test_exposures_of_other_rows_are_refused_at_a_fit_and_of_new_rows(which: str
 def test_covariates_groups_and_metadata_of_other_rows(columns: list[str], table: Any) -> None:
     X, other = table[columns].drop(index=3), table.drop(index=200)
     model = latens.MultiViewFactorAnalysis(1, prune=False, **QUICK)
-    with pytest.raises(ValueError, match="covariates shares 440 of the 441 row labels of X"):
+    with pytest.raises(ValueError, match="covariates and X share 440 of 441 row labels"):
         model.fit(X, covariates=other[["target"]])
-    with pytest.raises(ValueError, match="groups shares 440 of the 441 row labels of X"):
+    with pytest.raises(ValueError, match="groups and X share 440 of 441 row labels"):
         model.fit(X, groups=other["sex"])
     model.fit(X, covariates=table[["target"]])
-    with pytest.raises(ValueError, match="covariates shares 440 of the 441 row labels of X"):
+    with pytest.raises(ValueError, match="covariates and X share 440 of 441 row labels"):
         model.transform(X, covariates=other[["target"]])
     assert set(model.associate(other[["bp"]])["n"]) == {440}  # metadata may lack rows, which are left out
 
@@ -122,7 +122,7 @@ def test_metadata_numbered_otherwise_are_refused_or_by_place_with_a_word(table: 
     X = table[["age", "bmi", "bp"]].drop(index=[3, 9])
     model = latens.FactorAnalysis(1, **QUICK).fit(X)
     anew = table[["target"]].drop(index=[3, 9]).reset_index(drop=True)
-    with pytest.raises(ValueError, match="metadata shares 438 of the 440 row labels of X"):
+    with pytest.raises(ValueError, match="metadata and X share 438 of 440 row labels"):
         model.associate(anew, X)
     with pytest.raises(ValueError, match="metadata has 440 entries for 442 rows, and the rows of X are numbered from"):
         model.associate(anew, table[["age", "bmi", "bp"]])
@@ -165,7 +165,7 @@ def test_halves_and_pages_keep_entries_of_more_rows(table: Any) -> None:
     kept = beside_rows(X, {"covariates": table[["target"]], "exposure": {"visits": table["months"]}})
     assert kept["covariates"].index.equals(X.index)
     assert kept["exposure"]["visits"].equals(table["months"].drop(index=3))
-    with pytest.raises(ValueError, match="covariates shares 440 of the 441"):
+    with pytest.raises(ValueError, match="covariates and X share 440 of 441"):
         beside_rows(X, {"covariates": table[["target"]].drop(index=7)})
 
 

@@ -84,7 +84,7 @@ def places_of_rows(
     >>> places_of_rows("y", ("a", "b", "c"), ("a", "c", "d"))
     Traceback (most recent call last):
         ...
-    ValueError: y shares 2 of the 3 row labels of X: y has no entry for the row(s) 'd', and has 'b' beside them. Take
+    ValueError: y and X share 2 of 3 row labels: y has no entry for the row(s) 'd', and has 'b' beside them. Take
     both from the same rows, both = X.index.intersection(y.index), X.loc[both] and y.loc[both]; or give y.to_numpy(),
     if its entries are in the order of the rows of X.
     """
@@ -169,7 +169,7 @@ def _some_shared(name: str, own: Sequence[str], rows: Sequence[str], lost: list[
     has = f", and has {listed(beside)} beside them" if beside else ""
     by_place = f"; or give {name}.to_numpy(), if its entries are in the order of the rows of X"
     return (
-        f"{name} shares {shared} of the {len(rows)} row labels of X: {name} has no entry for the row(s) {listed(lost)}"
+        f"{name} and X share {shared} of {len(rows)} row labels: {name} has no entry for the row(s) {listed(lost)}"
         f"{has}. Take both from the same rows, both = X.index.intersection({name}.index), X.loc[both] and "
         f"{name}.loc[both]{by_place if len(own) == len(rows) else ''}."
     )
