@@ -104,9 +104,7 @@ def test_columns_of_the_fit_and_no_others_are_kept(files: dict[str, Path], peopl
         latens.read(people[["months"]], like=table)
     with pytest.raises(TableRefused, match="like= reads the columns of a fit as they were read there; leave drop="):
         latens.read(people, like=table, drop=["months"])
-    with pytest.raises(
-        TableRefused, match="the column 'visits' was one of the fit's own and cannot be weights"
-    ):
+    with pytest.raises(TableRefused, match="the column 'visits' was one of the fit's own and cannot be weights"):
         latens.read(people, like=table, weights="visits")
     with pytest.raises(TableRefused, match=r"A row for a fitted model: latens\.read\(path, like=model\)"):
         latens.read(files["one"])
