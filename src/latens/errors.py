@@ -46,6 +46,7 @@ __all__ = [
     "NothingFound",
     "OneFeatureViews",
     "RepeatedRows",
+    "RowsByPlace",
     "RowsOfFit",
     "SourcesTooLight",
     "StillSnapshots",
@@ -169,6 +170,10 @@ class StillSnapshots(LatensWarning):
 
 class RowsOfFit(LatensWarning):
     """Models are compared by the density of rows that one of them was fitted to, which favours the more flexible."""
+
+
+class RowsByPlace(LatensWarning):
+    """Labels of values beside rows are partly those of the rows, and not meant so: values go by their place."""
 
 
 class StreamChanged(LatensWarning):

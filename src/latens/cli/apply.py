@@ -17,10 +17,11 @@ from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped_options
 from latens.cli.terminal.targets import new_file
+from latens.errors import TableRefused
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
-    from latens.intake import Encoded
+    from latens.intake import Encoded, Intake
 
 __all__ = [
     "ask",
@@ -297,11 +298,11 @@ def _aside(file: Path | None, role: str, name: str, how: dict[str, Any]) -> Any:
 
 def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Encoded]]:
     """Rows as a model takes them, and the tables that they came from; `source` is one file, or several by view."""
-    from latens.intake import encode_like, join_views, read
+    from latens.intake import encode_like, join_views
 
     encodings = getattr(fitted, "encodings_", None)
     if encodings is None:  # fitted in Python: its columns are those of the file
-        table = read(source, **_how_to_read(fitted, options))
+        table = _read_for(fitted, source, _how_to_read(fitted, options))
         encoded = {view: part.encoded() for view, part in table.parts.items()}
     else:
         how = {"sep": options["sep"], "sheet": named_sheet(options["sheet"])}
@@ -318,6 +319,19 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
     if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
         rows = rows.toarray()
     return rows, encoded
+
+
+def _read_for(fitted: Any, source: Any, how: dict[str, Any]) -> Intake:
+    """New rows with the columns that the model knows by name, also those that say nothing there."""
+    from latens.intake import read
+
+    try:
+        return read(source, **how).like(fitted)
+    except TableRefused as refusal:
+        try:
+            return read(source, like=fitted, **how)
+        except TableRefused:
+            raise refusal from None
 
 
 def _refuse_unread(encoded: dict[str, Encoded]) -> None:

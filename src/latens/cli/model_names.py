@@ -145,6 +145,8 @@ def model_for(structure: str, table: Intake) -> str:
     """
     kinds = {column.kind for column in kept_columns(table)}
     row = 0 if kinds <= set(NUMBERS) else 1 if kinds == {"binary"} else 2
+    if table.name_of_role("exposure") is not None:
+        row = 2  # models of numbers know no exposures
     return STRUCTURES[structure][row]
 
 

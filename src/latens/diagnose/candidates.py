@@ -19,7 +19,7 @@ from scipy.stats import nbinom, poisson
 import latens
 from latens.array import Floats, Index
 from latens.array.transfer import host
-from latens.diagnose.cells import CellTable, Mask
+from latens.diagnose.cells import NUMBERS, CellTable, Mask
 
 __all__ = ["COUNT_LIKELIHOOD", "Candidate", "baselines", "candidates"]
 
@@ -30,7 +30,6 @@ MOST_WORK = 30_000_000  # cells times iterations of a fit: some 20 seconds of sw
 FEWEST_ITERATIONS = 50
 LEAST_CHANCE = 1e-4  # probabilities are kept from 0 and 1 by this, alike for all
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
-NUMBERS = ("number", "scale", "count")
 COUNT_LIKELIHOOD = "negative-binomial"  # of classes: with Poisson, overdispersion would be classes of its own
 
 
@@ -42,9 +41,19 @@ class Candidate(ABC):
     finds: str  # in words
     build: Callable[..., Any]  # estimator, given max_time and random_state
     spreads_counts: ClassVar[bool] = True  # whether counts enter as numbers
+    knows_exposures: ClassVar[bool] = False  # whether counts may have exposures
 
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
-        return self.short(table, train, seconds, seed).fit(self.rows(table, train))
+        return self.short(table, train, seconds, seed).fit(self.rows(table, train), **self.given(table, train))
+
+    def given(self, table: CellTable, train: Index) -> dict[str, Floats]:
+        """What `fit` takes beside rows: how often they count, and their exposures."""
+        weight = {} if table.weight is None else {"sample_weight": table.weight[train]}
+        return weight | self.exposed(table, train)
+
+    def exposed(self, table: CellTable, at: Index) -> dict[str, Floats]:
+        """What answers about rows take, too: exposures, of models that know some."""
+        return {"exposure": table.exposure[at]} if table.exposure is not None and self.knows_exposures else {}
 
     def short(self, table: CellTable, train: Index, seconds: float | None, seed: int, **settings: Any) -> Any:
         """The estimator with so many iterations as the size of the table allows: the same on a busy machine."""
@@ -77,14 +86,16 @@ class RowDensities(_Matrix):
             return _score_normal(model, self.rows(table, at, hidden), table, at, hidden)
         rows, out = self.rows(table, at, hidden), np.full(hidden.shape, np.nan)
         exact = (table.spread_exact if self.spreads_counts else table.exact)[at]
-        seen = host(model.score_samples(rows))
+        seen = host(model.score_samples(rows, **self.exposed(table, at)))
         for j in np.flatnonzero(hidden.any(axis=0)).tolist():
             own = np.flatnonzero(hidden[:, j])
-            shown = rows[own].copy()
+            shown, beside = rows[own].copy(), self.exposed(table, at[own])
 
-            def density(values: Floats, shown: Floats = shown, own: Index = own, j: int = j) -> Floats:
+            def density(
+                values: Floats, shown: Floats = shown, own: Index = own, j: int = j, beside: Any = beside
+            ) -> Floats:
                 shown[:, j] = values
-                return np.asarray(host(model.score_samples(shown)) - seen[own])
+                return np.asarray(host(model.score_samples(shown, **beside)) - seen[own])
 
             numeric = table.kinds[j] in NUMBERS and (self.spreads_counts or table.kinds[j] != "count")
             out[own, j] = _mass(density, exact[own, j], table.width[j] if numeric else 0.0)
@@ -97,8 +108,8 @@ class Clusters(RowDensities):
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
         kinds = ("full", "diag") if _takes_full(table, len(train)) else ("diag",)
         share = None if seconds is None else seconds / len(kinds)
-        rows = self.rows(table, train)
-        fits = [self.short(table, train, share, seed, covariance_type=kind).fit(rows) for kind in kinds]
+        rows, given = self.rows(table, train), self.given(table, train)
+        fits = [self.short(table, train, share, seed, covariance_type=kind).fit(rows, **given) for kind in kinds]
         return max(fits, key=lambda fit: float(fit.elbo_))
 
 
@@ -106,6 +117,7 @@ class KindDensities(RowDensities):
     """The same of models that know kinds of columns."""
 
     spreads_counts = False
+    knows_exposures = True
 
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
         kinds = {
@@ -113,7 +125,8 @@ class KindDensities(RowDensities):
             "category": "categorical",
         }  # fmt: skip
         likelihoods = {j: kinds[kind] for j, kind in enumerate(table.kinds)}
-        return self.short(table, train, seconds, seed, likelihoods=likelihoods).fit(self.rows(table, train))
+        model = self.short(table, train, seconds, seed, likelihoods=likelihoods)
+        return model.fit(self.rows(table, train), **self.given(table, train))
 
 
 class NormalCells(_Matrix):
@@ -134,10 +147,12 @@ class Probabilities(_Matrix):
 class Views(Candidate):
     """Factors over views by kind of column; categories are a column for each level, which are hidden together."""
 
+    knows_exposures = True
+
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
         rows = self.rows(table, train)
         likelihoods = {view: VIEW_LIKELIHOODS[view] for view in rows}
-        return self.short(table, train, seconds, seed, likelihoods=likelihoods).fit(rows)
+        return self.short(table, train, seconds, seed, likelihoods=likelihoods).fit(rows, **self.given(table, train))
 
     def rows(self, table: CellTable, at: Index, hidden: Mask | None = None) -> dict[str, Floats]:
         values = table.values[at] if hidden is None else np.where(hidden, np.nan, table.values[at])
@@ -150,7 +165,7 @@ class Views(Candidate):
         return {view: np.concatenate(parts, axis=1) for view, parts in blocks.items()}
 
     def score(self, model: Any, table: CellTable, at: Index, hidden: Mask) -> Floats:
-        mean, sd = model.impute(self.rows(table, at, hidden), return_std=True)
+        mean, sd = model.impute(self.rows(table, at, hidden), return_std=True, **self.exposed(table, at))
         exact, out, place = table.exact[at], np.full(hidden.shape, np.nan), dict.fromkeys(mean, 0)
         for j, kind in enumerate(table.kinds):
             view, size = VIEW_OF[kind], table.levels[j] if kind == "category" else 1
@@ -229,7 +244,7 @@ def baselines(table: CellTable, n_train: int) -> list[Candidate]:
     found: list[Candidate] = [
         KindDensities("independent columns", "nothing", _made("LatentClassAnalysis", n_components=1, n_init=1))
     ]
-    if table.only(*NUMBERS) and _takes_full(table, n_train):
+    if table.only(*NUMBERS) and _takes_full(table, n_train) and table.exposure is None:
         one = _made("GaussianMixture", n_components=1, covariance_type="full", n_init=1)
         found.append(RowDensities("one Gaussian", "correlations, but no structure", one))
     return found
@@ -246,7 +261,7 @@ def candidates(table: CellTable, n_train: int) -> list[Candidate]:
             Probabilities("switches", "causes that are on or off", _made("NoisyOr", n_init=1)),
             Views("factors", "graded factors behind the columns", _made("MultiViewFactorAnalysis", n_init=1)),
         ]
-    if not table.only(*NUMBERS):
+    if not table.only(*NUMBERS) or table.exposure is not None:  # others take counts for numbers
         views = Views("factors", "graded factors behind the columns", _made("MultiViewFactorAnalysis", n_init=1))
         return [classes, views]
     switches = min(MOST_SWITCHES, table.n_columns)  # more only mimic heavy tails, and take minutes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,12 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.intake import Encoding, Intake, RawTable, read
 from latens.intake.encoding import Encoded
+from latens.intake.kind_guess import guess_kind
 from latens.intake.treatment import Choices, treat
 
-__all__ = ["CellTable", "Mask"]
+__all__ = ["NUMBERS", "CellTable", "Mask"]
+
+NUMBERS = ("number", "scale", "count")  # kinds of columns
 
 Mask = NDArray[np.bool_]
 
@@ -56,6 +59,8 @@ class CellTable:
         Of categories.
     notes : tuple of str
         What was left out.
+    weight, exposure : array (n,) or None
+        How often rows count, and of how much their counts are made.
     """
 
     names: tuple[str, ...]
@@ -67,22 +72,32 @@ class CellTable:
     width: Floats
     levels: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    weight: Floats | None = None
+    exposure: Floats | None = None
 
     @classmethod
-    def of(cls, X: Any, rng: np.random.Generator) -> CellTable:
+    def of(
+        cls, X: Any, rng: np.random.Generator, weight: Floats | None = None, exposure: Floats | None = None
+    ) -> CellTable:
         """From an array, a data frame, the path of a file or what `latens.read` made of it; a sample of many rows."""
         encoded, notes = _encoded(X)
         matrix, names, kinds, levels = _by_column(encoded)
+        if exposure is not None:  # of which dispersed counts are counts, too, as models that know exposures guess them
+            kinds = [
+                "count" if kind in NUMBERS and _are_counts(x) else kind for kind, x in zip(kinds, matrix.T, strict=True)
+            ]
         keep, more = _useful(matrix, names, kinds)
         notes += more
-        rows = np.arange(len(matrix))
+        rows = np.arange(len(matrix)) if weight is None else np.flatnonzero(weight > 0)
         if len(rows) > MOST_ROWS:
             notes.append(f"{MOST_ROWS:,} of {len(rows):,} rows, drawn at random")
-            rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
+            rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
         matrix = matrix[rows][:, keep]
         names, kinds = [names[j] for j in keep], [kinds[j] for j in keep]
         levels = [levels[j] for j in keep]
-        return cls._in_units(matrix, names, kinds, levels, notes, rng)
+        table = cls._in_units(matrix, names, kinds, levels, notes, rng)
+        own = [None if each is None else each[rows] for each in (weight, exposure)]
+        return replace(table, weight=own[0], exposure=own[1])
 
     @classmethod
     def _in_units(
@@ -185,6 +200,10 @@ def _by_column(encoded: Encoded) -> tuple[Floats, list[str], list[str], list[int
     kinds = [column.kind for column in encoded.columns]
     levels = [len(column.levels) if column.kind == "category" else 0 for column in encoded.columns]
     return np.column_stack(columns), [column.name for column in encoded.columns], kinds, levels
+
+
+def _are_counts(column: Floats) -> bool:
+    return guess_kind(column[~np.isnan(column)]) in ("poisson", "negative-binomial")
 
 
 def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple[list[int], list[str]]:

@@ -24,6 +24,7 @@ from latens.diagnose.result import Ranked, Result
 from latens.errors import RowsOfFit, warn
 from latens.estimators.fitted_parts import entries_of, fitted_parts, has_fitted_parts
 from latens.estimators.fitting.checkpoints import checkpoint_folder
+from latens.estimators.information_criteria import row_weights
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.scale.scan import Scan
 from latens.system.atomic_write import replacing
@@ -67,6 +68,7 @@ def compare(
     models: Mapping[str, Any],
     X_test: Any = None,
     *,
+    sample_weight: Any = None,
     exposure: Any = None,
     covariates: Any = None,
     max_time: float | None = None,
@@ -84,8 +86,12 @@ def compare(
     X_test : rows, optional
         As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
         rows by the names of the models.
+    sample_weight : array of shape (n,), optional
+        How much each row of `X_test` counts in the mean density; those of a table that was read with `weights=`, if
+        not given.
     exposure, covariates : array, dict or data frame, optional
-        Of `X_test`, for the models that were fitted with them; by the names of the models where they differ.
+        Of `X_test`, for the models that were fitted with them; by the names of the models where they differ. Those of
+        a table that was read with them are taken.
     max_time : float, optional
         Seconds for the densities of `X_test`; models for which no time was left are named in the verdict. Two are
         always compared.
@@ -109,18 +115,31 @@ def compare(
     models = _checked(models)
     _refuse_other_units(models)
     if X_test is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is of X_test, which is not given: bounds have the weights of their fits.")
         return _by_bound(models)
     beside = {"exposure": exposure, "covariates": covariates}
     scores = _densities(models, X_test, beside, Budget(max_time), checkpoint)
     left_out = [name for name in models if name not in scores]
-    found = _by_density({name: models[name] for name in scores}, X_test, scores)
+    first = next(iter(scores))
+    weight = row_weights(_of_model(X_test, first, models), _of_model(sample_weight, first, models), len(scores[first]))
+    found = _by_density({name: models[name] for name in scores}, X_test, scores, weight)
     return replace(found, verdict=f"{found.verdict} No time was left for {listed(left_out)}.") if left_out else found
 
 
-def paired_error(differences: Floats) -> float:
-    """Standard error of the mean of paired differences (n,)."""
+def paired_error(differences: Floats, share: Floats | None = None) -> float:
+    """Standard error of the mean of paired differences (n,), where each counts for a share of 1 on average.
+
+    >>> differences = np.array([1.0, 2.0, 6.0])
+    >>> paired_error(differences) == paired_error(differences, np.ones(3))
+    True
+    """
     n = len(differences)
-    return float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    if n < 2:
+        return float("nan")
+    if share is None:
+        return float(np.std(differences, ddof=1) / np.sqrt(n))
+    return float(np.sqrt(np.sum((share * (differences - np.mean(share * differences))) ** 2) / (n - 1) / n))
 
 
 def _checked(models: Any) -> dict[str, Any]:
@@ -293,17 +312,18 @@ def _has(model: Any, what: str) -> bool:
     return getattr(model, "_covariates", None) is not None
 
 
-def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats]) -> Comparison:
+def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats], weight: Floats) -> Comparison:
     sizes = {len(score) for score in scores.values()}
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(f"X_test gives the models {sorted(sizes)} rows; give all of them the same ones.")
     n = sizes.pop()
     _doubt_rows(models, X_test, n)
-    means = {name: float(score.mean()) for name, score in scores.items()}
+    share = None if np.all(weight == 1) else weight / weight.mean()
+    means = {name: float(np.mean(score if share is None else share * score)) for name, score in scores.items()}
     order = sorted(means, key=lambda name: -means[name])
     leader = order[0]
     gaps = {name: scores[name] - scores[leader] for name in order}
-    errors = {name: paired_error(gaps[name]) if name != leader else 0.0 for name in order}
+    errors = {name: paired_error(gaps[name], share) if name != leader else 0.0 for name in order}
     bound = {name: bool(getattr(models[name], "score_is_bound_", False)) for name in order}
     rows = tuple(
         (

@@ -40,10 +40,11 @@ from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
-from latens.estimators.frames.roles import of_samples
+from latens.estimators.frames.roles import of_samples, refuse_roles
 from latens.estimators.frames.row_labels import beside_rows
 from latens.estimators.multi_view.exposure import exposure_aside
 from latens.estimators.multi_view.tables.wide import tables_of
+from latens.intake import Intake
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
@@ -142,7 +143,7 @@ def stability(
     if int(n_samples) < 2:
         raise ValueError(f"n_samples={n_samples!r} are no pair of halves; give 2 or more, 50 by default.")
     refuse_unseeded(checkpoint, random_state)
-    X, fit_params = _columns_aside(X, fit_params)
+    X, fit_params = _columns_aside(model, X, fit_params)
     n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
     if n < FEWEST_ROWS:
         raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
@@ -150,11 +151,15 @@ def stability(
         return _compared(model, X, int(n_samples) // 2, rng, budget, beside_rows(X, fit_params))
 
 
-def _columns_aside(X: Any, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _columns_aside(model: Any, X: Any, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows without columns that are no features, which would be shuffled with them, and what goes with rows."""
-    names = ("groups", "sample_weight", "exposure", "covariates")
+    names, known = ("groups", "sample_weight", "exposure", "covariates"), signature(model.fit).parameters
+    if isinstance(X, Intake) and "groups" not in known:
+        refuse_roles(model, X)
     of_table = zip(names, of_samples(X, *(fit_params.get(name) for name in names)), strict=True)
     given = fit_params | {name: value for name, value in of_table if value is not None}
+    if isinstance(X, Intake) and "exposure" not in known:
+        return X.encoded().frame(), given  # of models that take numbers alone
     X, exposure = exposure_aside(tables_of(X), given.get("exposure"))
     return X, given if exposure is None else given | {"exposure": exposure}
 

@@ -24,9 +24,14 @@ from latens.diagnose.cells import CellTable
 from latens.diagnose.comparison import CLEAR_ERRORS
 from latens.diagnose.result import Ranked, Result
 from latens.estimators.fitting.context import keeping_journals
+from latens.estimators.frames.roles import from_table
+from latens.estimators.frames.row_labels import in_row_order
+from latens.estimators.information_criteria import row_weights
+from latens.estimators.rows.exposures import TOTAL, column_aside, exposure_numbers, log_exposures
 from latens.intake import Intake, read
+from latens.intake.columns import COVARIATE
 from latens.scale.scan import Scan
-from latens.system.optional_imports import is_dask
+from latens.system.optional_imports import is_dask, require
 from latens.system.seeds import generator, seed_beside
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -109,6 +114,8 @@ def suggest(
     path: str | os.PathLike[str] | None = None,
     *,
     random_state: Any = 0,
+    sample_weight: Any = None,
+    exposure: Any = None,
     refit: bool = True,
     checkpoint: Any = None,
     progress: Callable[[str], None] | None = None,
@@ -126,6 +133,12 @@ def suggest(
         Where to write the answer as a page.
     random_state : int, RandomState or Generator
         Of the folds and groups.
+    sample_weight : array of shape (n,), optional
+        How often each row counts, in fits and in scores. Those of `latens.read(..., weights=)` are taken.
+    exposure : array of shape (n,) or str, optional
+        Of how much each row's counts are made; positive numbers, or the name of a column of a data frame. Those of
+        `latens.read(..., exposure=)` are taken. Only structures that know exposures are then tried: classes, and
+        factors over views.
     refit : bool
         Whether to fit the leader to all rows, as `.model`.
     checkpoint : path, optional
@@ -157,7 +170,13 @@ def suggest(
             f"suggest compares models on rows in memory, and X is a {type(X).__name__} of blocks; give it some of the "
             "rows, such as the first block of a scan, latens.suggest(scan[0]), or the head of a Dask dataframe."
         )
-    table = CellTable.of(X, rng)
+    X, beside = _beside_rows(X, sample_weight, exposure)
+    table = CellTable.of(X, rng, *beside)
+    if table.exposure is not None and "count" not in table.kinds:
+        raise ValueError(
+            f"exposure is for counts, and no column that is used holds counts, whole numbers from 0 "
+            f"({listed(table.names)}); leave exposure out."
+        )
     if table.n_columns < 2:
         raise ValueError(f"X has {table.n_columns} column that can be used; a hidden cell needs others beside it.")
     possible = int(np.sum(~np.isnan(table.exact)))
@@ -168,10 +187,43 @@ def suggest(
             scored = _score_all(table, budget, rng, progress)
             found = _ranked(table, scored)
             if refit and found.leader is not None:
-                found = replace(found, model=_refit(found.leader, X, table, scored, budget))
+                found = replace(found, model=_refit(found.leader, X, table, scored, budget, beside))
     if path is not None:
         found.report(path)
     return found
+
+
+def _beside_rows(X: Any, sample_weight: Any, exposure: Any) -> tuple[Any, tuple[Floats | None, Floats | None]]:
+    """X without the column of exposures that is named; how often rows count and their exposures, None where not given.
+
+    What a table was read with is taken; groups and covariates are refused.
+    """
+    if isinstance(X, Intake):
+        for role, name in (("groups", X.name_of_role("groups")), ("covariates", X.name_of_role(COVARIATE))):
+            if name is not None:
+                raise ValueError(
+                    f"suggest knows no {role}; read the table without {role}={name!r} and name the columns to use, or "
+                    "fit latens.MultiViewFactorAnalysis, which does."
+                )
+    if isinstance(exposure, str) and exposure == TOTAL:
+        raise ValueError(
+            "exposure='total' is made of the cells that suggest hides; give numbers that are known beside them, or "
+            "leave it out."
+        )
+    if isinstance(exposure, str) and not isinstance(X, Intake):
+        X, exposure = column_aside(X, exposure)
+    weight, numbers = from_table(X, sample_weight=sample_weight, exposure=exposure)
+    if weight is None and numbers is None:
+        return X, (None, None)
+    n = X.n_rows if isinstance(X, Intake) else X.shape[0] if hasattr(X, "shape") else len(X)
+    if weight is not None:
+        weight = row_weights(X, sample_weight, n)
+    if numbers is not None:
+        numbers = exposure_numbers(in_row_order("exposure", numbers, X))
+        if numbers.shape != (n,):
+            raise ValueError(f"exposure has shape {numbers.shape}; expected ({n},), one for each row.")
+        log_exposures(numbers, np.ones(n, dtype=bool), "give positive numbers, or leave the row out")
+    return X, (weight, numbers)
 
 
 def _too_few(n_cells: int) -> Suggestion:
@@ -230,7 +282,10 @@ def _folds(table: CellTable, rng: np.random.Generator) -> Iterator[tuple[Index, 
 def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
     cells = np.all([~np.isnan(one.scores) for one in scored], axis=0)
     n_cells = int(cells.sum())
-    sums = [np.where(cells, one.scores, 0.0).sum(axis=1) for one in scored]
+    share = np.ones(len(table))
+    if table.weight is not None:  # by it rows count in means; cells are as many as there are
+        share = table.weight * (n_cells / max(float(table.weight @ cells.sum(axis=1)), np.finfo(float).tiny))
+    sums = [share * np.where(cells, one.scores, 0.0).sum(axis=1) for one in scored]
     means = [float(total.sum()) / max(n_cells, 1) for total in sums]
     order = sorted(range(len(scored)), key=lambda i: -means[i])
     top, base = order[0], next(i for i, one in enumerate(scored) if one.candidate.name == "independent columns")
@@ -247,7 +302,7 @@ def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
         tuple(errors),
         "log probability of a hidden cell",
     )
-    gained = [np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
+    gained = [share * np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
     verdict = _verdict(scored, sums, means, gained, n_cells)
     words = verdict.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
     short = [one.candidate.name for one in scored if one.was_cut]
@@ -314,7 +369,14 @@ def _verdict(
     return _Verdict(f"No clear winner: {words} {errors}{simplest}.", leader=names[leader])
 
 
-def _refit(leader: str, X: Any, cells: CellTable, scored: list[_Scored], budget: Budget) -> Any:
+def _refit(
+    leader: str,
+    X: Any,
+    cells: CellTable,
+    scored: list[_Scored],
+    budget: Budget,
+    beside: tuple[Floats | None, Floats | None],
+) -> Any:
     """The winner with its usual settings on all rows, in what is left of the time."""
     chosen = next(one for one in scored if one.candidate.name == leader)
     estimator, asked = chosen.estimator, chosen.model.get_params(deep=False)
@@ -324,10 +386,14 @@ def _refit(leader: str, X: Any, cells: CellTable, scored: list[_Scored], budget:
     if estimator == "LatentClassAnalysis":  # counts are what they were where it won
         counts = [name for name, kind in zip(cells.names, cells.kinds, strict=True) if kind == "count"]
         settings["likelihoods"] = dict.fromkeys(counts, COUNT_LIKELIHOOD) or None
+    if beside[1] is not None and not isinstance(X, Intake) and not hasattr(X, "columns"):
+        X = require("pandas", "table").DataFrame(X)  # models that know exposures are told which columns are counts
     if isinstance(X, str | os.PathLike | Intake) or hasattr(X, "columns"):
         table = X if isinstance(X, Intake) else read(X)
         if estimator == "LatentClassAnalysis":
             rows = table.frame
+        elif estimator == "MultiViewFactorAnalysis" and beside[1] is not None:
+            rows = table.frame  # its kinds of columns are those of the cells
         elif estimator == "MultiViewFactorAnalysis":
             rows = table.views()
             settings["likelihoods"] = {view: VIEW_LIKELIHOODS[view] for view in rows}
@@ -335,4 +401,7 @@ def _refit(leader: str, X: Any, cells: CellTable, scored: list[_Scored], budget:
             rows = table.encoded().frame()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*used all max_")
-        return getattr(latens, estimator)(**settings).fit(rows)
+        given = {
+            name: each for name, each in zip(("sample_weight", "exposure"), beside, strict=True) if each is not None
+        }
+        return getattr(latens, estimator)(**settings).fit(rows, **given)

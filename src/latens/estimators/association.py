@@ -12,7 +12,7 @@ from scipy import stats
 from latens.array import Floats
 from latens.estimators.associations.written_numbers import has_levels, read_texts
 from latens.estimators.effect_intervals import correlation_ends, rank_share_ends
-from latens.estimators.frames.row_labels import are_counted, is_labelled
+from latens.estimators.frames.row_labels import are_counted, is_labelled, places_of_rows
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
@@ -106,20 +106,27 @@ def _varies(x: Floats) -> bool:
 
 
 def metadata_columns(
-    metadata: Any, n: int, row_names: Sequence[str] | None, what: str = "metadata", reads_text: bool = True
+    metadata: Any,
+    n: int,
+    row_names: Sequence[str] | None,
+    what: str = "metadata",
+    *,
+    may_lack: bool = True,
+    reads_text: bool = True,
 ) -> dict[str, list[Any]]:
-    """Values of each column of metadata, one for each of n rows, None where missing; `what` it is called in errors.
+    """Values of each column of metadata, one for each of n rows, None where missing.
 
-    Numbers that are written as text, such as $1,000.00, are numbers where `reads_text`.
+    `what` it is called in errors, and whether it may lack rows: they are missing then. Numbers that are written as
+    text, such as $1,000.00, are numbers where `reads_text`.
     """
     if hasattr(metadata, "to_frame") and hasattr(metadata, "dtype"):  # a Series is one column
         metadata = metadata.to_frame(metadata.name or what)
     if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
-        at = _places(metadata.index, n, row_names, what)
+        at = _places(metadata.index, row_names, what, may_lack)
         found = {name: _placed(metadata[name], at) for name in metadata.columns}
     elif isinstance(metadata, Mapping):
         found = {
-            name: _placed(values, _places(values.index, n, row_names, what) if is_labelled(values) else None)
+            name: _placed(values, _places(values.index, row_names, what, may_lack) if is_labelled(values) else None)
             for name, values in metadata.items()
         }
     elif hasattr(metadata, "columns") and hasattr(metadata, "schema"):
@@ -146,28 +153,25 @@ def metadata_columns(
     return {str(name): values for name, values in columns.items()}
 
 
-def _placed(values: Any, at: list[int] | None) -> list[Any]:
+def _placed(values: Any, at: Sequence[int] | None) -> list[Any]:
     """Values of a column, those at these places, None where a row has none; all as they are where `at` is None."""
     entries = list(values)
     return entries if at is None else [None if i < 0 else entries[i] for i in at]
 
 
-def _places(index: Any, n: int, row_names: Sequence[str] | None, what: str) -> list[int] | None:
+def _places(index: Any, row_names: Sequence[str] | None, what: str, may_lack: bool) -> Sequence[int] | None:
     """Where each row stands in a frame, -1 where it does not; None where rows are matched by place."""
     names = [str(name) for name in index]
-    if row_names is None or tuple(names) == tuple(row_names):
+    if row_names is None:
         return None
-    at = {name: i for i, name in enumerate(names)}
-    places = [at.get(name, -1) for name in row_names]
-    if min(places) < 0 and len(names) == n and (are_counted(row_names) or are_counted(names)):
-        return None  # rows that are only counted, on one side, and labels that do not count the same
-    if max(places) < 0:
+    may_lack = may_lack or len(names) < len(row_names)  # how many are missing is said by whoever needs all
+    places = places_of_rows(what, names, row_names, may_lack=may_lack)
+    apart = places is None and not set(names) & set(row_names)
+    if apart and not (len(names) == len(row_names) and (are_counted(row_names) or are_counted(names))):
         raise ValueError(
             f"{what} and the model have no row name in common: {listed(names, 2)}, against "
             f"{listed(list(row_names), 2)}. Names of rows are in its first column, in Python in its index."
         )
-    if len(at) < len(names):
-        raise ValueError(f"{what} has duplicated row names; make them unique.")
     return places
 
 

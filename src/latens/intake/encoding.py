@@ -213,6 +213,20 @@ class Encoding:
         )
         return replace(file, columns=columns)
 
+    def cleaned(self, table: RawTable) -> tuple[tuple[Column, ...], dict[str, Values], tuple[str, ...] | None]:
+        """The columns of the fit with their values in another table, as that has them; and the names of its rows.
+
+        Numbers are read, and codes for missing and levels that the fit did not have taken out.
+        """
+        plain = replace(self, columns=tuple(replace(column, log1p=False) for column in self.columns))
+        encoded = plain.encode(table)
+        values = encoded.decode(encoded.matrix)
+        columns = tuple(
+            replace(column, n_missing=sum(value is None or value != value for value in values[column.name]))
+            for column in self.columns
+        )
+        return columns, values, encoded.row_names
+
     def also_missing(self, named: NamedMissing) -> Encoding:
         """The encoding that takes these words and numbers as missing besides those of the fit."""
         if not named.words:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import AS_ASKED, COVARIATE, KINDS, Column, counted_kinds, plural, times
+from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
 from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
-from latens.intake.raw_table import RawTable, Values, as_read, level_text
+from latens.intake.parts import Part, encodings_of
+from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.sources import laid_out, load_tables
 from latens.intake.treatment import Choices, dates_as_names, tell_several_ways, treat
 from latens.system.optional_imports import require
@@ -23,37 +24,6 @@ from latens.system.summary_table import Table
 from latens.system.wording import listed
 
 __all__ = ["Intake", "Part", "encode_like", "join_views", "read"]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One table of a file: its columns, their treatment and their values."""
-
-    columns: tuple[Column, ...]
-    table: RawTable | SparseTable  # with codes for missing taken out and numbers read
-    encoding: Encoding
-    texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
-
-    def encoded(self) -> Encoded:
-        return replace(self.encoding.encode(self.table), texts=self.texts)
-
-    def aside(self, role: str) -> Values | None:
-        """Values of the column with a role, such as the target; None where there is none."""
-        at = next((j for j, column in enumerate(self.columns) if column.role == role), None)
-        return None if at is None or isinstance(self.table, SparseTable) else self.table.values[at]
-
-    def covariates(self) -> dict[str, Values]:
-        """Values of the columns that were named as covariates."""
-        if isinstance(self.table, SparseTable):
-            return {}
-        return {c.name: self.table.values[j] for j, c in enumerate(self.columns) if c.role == COVARIATE}
-
-    def known(self) -> dict[str, Values]:
-        """Values of the columns that were left out by name, and of what else the file says of its rows."""
-        if isinstance(self.table, SparseTable):
-            return dict(self.table.known)
-        named = [j for j, c in enumerate(self.columns) if (c.role, c.note) == ("dropped", AS_ASKED) and c.kind in KINDS]
-        return {**self.table.known, **{self.columns[j].name: self.table.values[j] for j in named}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +78,7 @@ class Intake:
     def frame(self) -> Any:
         """The kept columns as a pandas frame; with several tables, two-level columns (view, column)."""
         pandas = require("pandas", "table")
-        frames = {view: _frame(part, pandas) for view, part in self.parts.items()}
+        frames = {view: part.frame(pandas) for view, part in self.parts.items()}
         return next(iter(frames.values())) if len(frames) == 1 else pandas.concat(frames, axis=1)
 
     @property
@@ -135,6 +105,27 @@ class Intake:
         if len(self.parts) > 1:
             raise TableRefused("several tables were read; encode each by its own encoding: .encodings[view].")
         return next(iter(self.parts.values())).encoding.encode(table)
+
+    def like(self, model: Any) -> Intake:
+        """The same rows with the columns of a fitted model, also those that say nothing here and were dropped.
+
+        A column of the fit may be constant, empty or different in every one of a few new rows. Several tables are as
+        they are.
+        """
+        try:
+            encodings = encodings_of(model)
+        except TableRefused:  # columns have no names
+            return self
+        label, part = next(iter(self.parts.items()))
+        if len(self.parts) > 1 or len(encodings) > 1 or isinstance(part.table, SparseTable):
+            return self
+        (encoding,) = encodings.values()
+        wanted, names = {column.name for column in encoding.columns}, {column.name for column in part.columns}
+        if not any(column.name in wanted and column.role in ("dropped", "row names") for column in part.columns):
+            return self
+        if (wanted - names) & set(part.encoding.names):
+            return self  # it was fitted to columns of levels as numbers
+        return Intake(self.source, {label: Part.like(part.table, encoding, Choices().with_roles(self, names))})
 
     def aside(self, role: str) -> Values | None:
         """The column with a role: "target", "weights", "groups" or "exposure"; None where none was named."""
@@ -277,6 +268,7 @@ def read(
     log1p: Sequence[str] = (),
     transpose: bool = False,
     sheet: str | int | None = None,
+    like: Any = None,
 ) -> Intake:
     """Read a file into rows that models take, and say what was done with each column.
 
@@ -315,6 +307,10 @@ def read(
         Whether features are in rows.
     sheet : str or int, optional
         The sheet of an Excel file; the first otherwise.
+    like : fitted model, or what was read before, optional
+        New rows for a model: the columns are those of its fit and are read as they were there, whatever they hold here
+        and were it one row. Columns with a role are named as ever; those of a table that was read are taken where the
+        file has them.
 
     Returns
     -------
@@ -344,6 +340,10 @@ def read(
         index_col, None if columns is None else tuple(columns), tuple(drop), tuple(category), target, weights, groups,
         exposure, named.codes, tuple(log1p), tuple(covariates),
     )  # fmt: skip
+    if like is not None:
+        asked = {"format": format, "columns": columns, "drop": drop, "category": category, "log1p": log1p,
+                 "transpose": transpose}  # fmt: skip
+        return _read_like(source, like, choices, named, sep, sheet, [name for name, value in asked.items() if value])
     several = isinstance(source, Mapping)
     given: Mapping[str, Any] = source if several else {"": source}
     tables: dict[str, RawTable | SparseTable] = {}
@@ -381,9 +381,20 @@ def encode_like(
     TableRefused
         If there is a view that the fit did not have, or nothing of what it had.
     """
+    found = _tables_like(source, encodings, sep, sheet)
+    return {
+        label: encodings[label].also_missing(NamedMissing.of(missing)).encode(found[label], is_new=True)
+        for label in found
+    }
+
+
+def _tables_like(
+    source: Any, encodings: Mapping[str, Encoding], sep: str | None, sheet: str | int | None
+) -> dict[str, RawTable | SparseTable]:
+    """The tables of new rows, by the names that the fit had for them, lying as they did there."""
     given: Mapping[str, Any] = source if isinstance(source, Mapping) else {"": source}
     first = next(iter(encodings.values()))
-    out = {}
+    out: dict[str, RawTable | SparseTable] = {}
     for view, one in given.items():
         tables = _tables(one, _layout(one, first.format), sep, sheet)
         for name, table in tables.items():
@@ -393,9 +404,34 @@ def encode_like(
                 raise TableRefused(
                     f"the model has no view {label!r}; it has {', '.join(map(repr, encodings))}: --view NAME=FILE."
                 )
-            table = table.transposed() if encodings[label].transpose else table
-            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table, is_new=True)
+            out[label] = table.transposed() if encodings[label].transpose else table
     return out
+
+
+def _read_like(
+    source: Any,
+    like: Any,
+    choices: Choices,
+    named: NamedMissing,
+    sep: str | None,
+    sheet: str | int | None,
+    asked: Sequence[str],
+) -> Intake:
+    """New rows with the columns of a fit; `asked` are other arguments about columns, of which there is no choice."""
+    if asked:
+        raise TableRefused(f"like= reads the columns of a fit as they were read there; leave {asked[0]}= out.")
+    encodings = encodings_of(like)
+    tables = _tables_like(source, encodings, sep, sheet)
+    if isinstance(like, Intake):
+        choices = choices.with_roles(like, {name for table in tables.values() for name in table.names})
+    several = len(tables) > 1
+    parts = {
+        label: Part.like(
+            table, encodings[label].also_missing(named), choices.of_view(label, table.names) if several else choices
+        )
+        for label, table in tables.items()
+    }
+    return Intake(", ".join(map(_label, source.values() if isinstance(source, Mapping) else [source])), parts)
 
 
 def _layout(source: Any, format: str) -> str:
@@ -441,7 +477,10 @@ def _part(
         return _sparse_part(table, choices, format, transpose, label)
     table, taken = table.without(missing_words)
     if table.n_rows < 2:
-        raise TableRefused(f"{label} has {table.n_rows} row; columns can be distinguished from two rows on.")
+        raise TableRefused(
+            f"{label} has {table.n_rows} row; columns can be distinguished from two rows on. A row for a fitted model: "
+            "latens.read(path, like=model)."
+        )
     if format is None and looks_long(table):
         raise TableRefused(
             f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
@@ -493,30 +532,6 @@ def _refuse_transposed(label: str, names: Sequence[str], rows: Sequence[str] | N
             f"{label} looks like features x samples: its rows are called {_few(rows or ())}, its columns "
             f"{_few(names)}. Type --transpose (transpose=True in Python), or --format matrix if rows are samples."
         )
-
-
-def _frame(part: Part, pandas: Any) -> Any:
-    if isinstance(part.table, SparseTable):
-        kept = [j for j, column in enumerate(part.columns) if column.is_kept]
-        return pandas.DataFrame.sparse.from_spmatrix(
-            part.table.matrix[:, kept], part.table.row_names, [part.columns[j].name for j in kept]
-        )
-    series: dict[str, Any] = {}
-    for column, values in zip(part.columns, part.table.values, strict=True):
-        if not column.is_kept:
-            continue
-        if column.kind == "category" or (column.kind == "binary" and values.dtype == object):
-            folded = {level.casefold(): level for level in column.levels}
-            texts = [None if value is None or value != value else level_text(value) for value in values]
-            series[column.name] = pandas.Categorical(
-                [text if text is None or text in column.levels else folded.get(text.casefold()) for text in texts],
-                categories=list(column.levels),
-            )
-        else:
-            series[column.name] = values
-    rows = range(part.table.n_rows) if part.table.row_names is None else list(part.table.row_names)
-    logged = [column.name for column in part.columns if column.is_kept and column.log1p]
-    return as_read(pandas.DataFrame(series, index=rows), logged)
 
 
 def _with_taken(column: Column, counts: Mapping[str, int]) -> Column:

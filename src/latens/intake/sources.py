@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from latens.errors import TableRefused
-from latens.intake.dialect import sniff
 from latens.intake.layouts import SparseTable, from_edges, from_long, from_pairs, from_transactions
 from latens.intake.raw_table import RawTable
-from latens.intake.text_file import read_lines, read_text
+from latens.intake.text_files.dialect import sniff
+from latens.intake.text_files.parsing import read_lines, read_text
 from latens.system.optional_imports import require
 
 __all__ = ["FORMATS", "Table", "laid_out", "load_tables"]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from latens.errors import MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
-from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import missing_codes
@@ -22,6 +21,7 @@ from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import NumbersInText, read_numbers
 from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import RawTable, Values, level_text
+from latens.intake.text_files.dialect import NAMELESS
 from latens.system.wording import listed
 
 __all__ = ["Choices", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
@@ -91,6 +91,19 @@ class Choices:
             own(self.covariates),
         )  # fmt: skip
 
+    def role_of(self, name: str) -> str | None:
+        """The role that a column was given, such as "weights"; None where it was given none."""
+        if name in self.covariates:
+            return COVARIATE
+        return next((role for role in ROLES if role != "index_col" and getattr(self, role) == name), None)
+
+    def with_roles(self, like: Any, names: Collection[str]) -> Choices:
+        """The roles of columns of a table that was read, where none are given and these `names` have them."""
+        own = {role: like.name_of_role(role) for role in ROLES if getattr(self, role) is None and role != "index_col"}
+        found: dict[str, Any] = {role: name for role, name in own.items() if name in names}
+        covariates = self.covariates or tuple(like.name_of_role(COVARIATE) or ())
+        return replace(self, **found, covariates=tuple(name for name in covariates if name in names or self.covariates))
+
     def check_views(self, own: Mapping[str, Choices], names: Mapping[str, Sequence[str]]) -> None:
         """Refuse names that are of no column of several tables."""
         known = {name for each in names.values() for name in each}
@@ -102,12 +115,6 @@ class Choices:
                     *(column for each in names.values() for column in each),
                 ]
                 raise TableRefused(f"there is no column {name!r} in {listed(names)}; {_nearest(name, every)}")
-
-    def role_of(self, name: str) -> str | None:
-        """What a column is given as that is no measurement, such as weights; None where it is none of that."""
-        given = ("target", "weights", "groups", "exposure")
-        named = next((role for role in given if getattr(self, role) == name), None)
-        return COVARIATE if named is None and name in self.covariates else named
 
     def _named(self) -> list[str]:
         given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.intake.dialect import Dialect, sniff
+from latens.intake.text_files.dialect import Dialect, sniff
 from latens.scale.blocks import Block, Stamp, as_numbers
 from latens.system.optional_imports import require
 

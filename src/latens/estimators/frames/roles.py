@@ -52,12 +52,16 @@ def _of_table(table: Intake, argument: str, given: Any) -> Any:
     return table.covariates() if argument == "covariates" else table.numbers_aside(role)
 
 
-def rows_and_exposure(estimator: Any, X: Any, exposure: Any) -> tuple[Any, Any]:
-    """A frame in place of a table that was read, and its exposures where none are given; refuses other roles."""
+def rows_and_exposure(estimator: Any, X: Any, exposure: Any, *, new: bool = True) -> tuple[Any, Any]:
+    """A frame in place of a table that was read, and its exposures where none are given; refuses other roles.
+
+    Tables of `new` rows have the columns of the fit, also those that are constant or empty there.
+    """
     if not isinstance(X, Intake):
         return X, exposure
     refuse_roles(estimator, X)
-    return X.frame, from_table(X, exposure=exposure)[0]
+    table = X.like(estimator) if new else X
+    return table.frame, from_table(X, exposure=exposure)[0]
 
 
 def refuse_roles(estimator: Any, rows: Any) -> None:

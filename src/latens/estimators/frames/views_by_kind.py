@@ -123,8 +123,6 @@ def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[st
     numbers = level_numbers(encoding, X)
     at = {column.name: j for j, column in enumerate(encoding.columns)}
     rows = tuple(map(str, X.index)) if hasattr(X, "iloc") else None
-    if rows is not None and len(set(rows)) < len(rows):
-        rows = None  # all columns are of the same rows, whatever those are called
     counted = rows is not None and getattr(X.index, "start", None) == 0 and getattr(X.index, "step", None) == 1
     return tuple(
         ViewTable(view, numbers[:, [at[name] for name in own]], (len(numbers), len(own)), rows, tuple(own), counted)

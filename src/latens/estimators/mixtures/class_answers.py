@@ -177,15 +177,18 @@ class ClassAnswers(MixtureEstimator):
         beside = {} if exposure is None else {"exposure": exposure}
         return self.fit(X, sample_weight=sample_weight, known=known, **beside).predict(X, **beside)
 
-    def bic(self, X: Any, *, exposure: Any = None) -> float:
+    def bic(self, X: Any, *, sample_weight: Any = None, exposure: Any = None) -> float:
         """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.
 
-        Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the rows.
+        Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the number of rows.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
+        sample_weight : array of shape (n,), optional
+            How often each row counts, as in `fit`: a weight of 2 is the row given twice. The number of rows is their
+            sum. Those of `latens.read(..., weights=)` and `latens.scan(..., weights=)` are taken.
         exposure : array of shape (n,) or str, optional
             As in `fit`, where the model was fitted with it.
 
@@ -194,15 +197,17 @@ class ClassAnswers(MixtureEstimator):
         float
             In units of twice a nat.
         """
-        return super().bic(self._rows(X, exposure=exposure))
+        return self._criterion(X, sample_weight, lambda n: float(np.log(n)), exposure=exposure)
 
-    def aic(self, X: Any, *, exposure: Any = None) -> float:
+    def aic(self, X: Any, *, sample_weight: Any = None, exposure: Any = None) -> float:
         """Akaike's information criterion of rows X: the lower the better.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
+        sample_weight : array of shape (n,), optional
+            As in `bic`.
         exposure : array of shape (n,) or str, optional
             As in `fit`, where the model was fitted with it.
 
@@ -211,7 +216,7 @@ class ClassAnswers(MixtureEstimator):
         float
             In units of twice a nat.
         """
-        return super().aic(self._rows(X, exposure=exposure))
+        return self._criterion(X, sample_weight, lambda n: 2.0, exposure=exposure)
 
     def associate(
         self, metadata: Any, X: Any = None, *, role: str = "outcomes", level: float = 0.95, exposure: Any = None

@@ -56,6 +56,7 @@ from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.student_columns import StudentColumns, trimmed
+from latens.intake import Encoding
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
@@ -363,16 +364,20 @@ class LatentClassAnalysis(ClassAnswers):
         table = None
         refuse_lazy_frame(X)
         (weight,) = from_table(X, sample_weight=sample_weight)
-        X, exposure = column_aside(*rows_and_exposure(self, X, exposure))
+        read: dict[str, Encoding] = getattr(X, "encodings", {})
+        X, exposure = column_aside(*rows_and_exposure(self, X, exposure, new=False))
         weight = in_row_order("sample_weight", weight, X)
         if is_raw_frame(X):
-            table = learn_encoding(X, self.likelihoods)
+            encoding, stated = learn_encoding(X, self.likelihoods)
+            table = (encoding.as_in(*read.values()) if len(read) == 1 else encoding, stated)
             names = [column.name for column in table[0].columns]
             rows = check_rows(self, level_numbers(table[0], X), weight, reset=True, at_least=2, names=names)
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
             rows = check_rows(self, X, weight, reset=True, at_least=2)
             names = self._names(rows.x.shape[1])
+            if read:
+                self.encodings_ = read
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
         self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)

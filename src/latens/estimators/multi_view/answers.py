@@ -212,7 +212,7 @@ class MultiViewAnswers(LoadingFindings, Answers):
         check_is_fitted(self)
         groups, _, exposure, covariates = of_samples(X, groups, None, exposure, covariates, self.layout_.groups)
         X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
-        asked, given = Asked(quantiles, n_draws), tables_of(X)
+        asked, given = Asked(quantiles, n_draws), tables_of(X, self)
         X = encoded_views(self, given)
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))

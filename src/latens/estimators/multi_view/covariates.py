@@ -201,7 +201,7 @@ def _columns(covariates: Any, views: Any, table: WideTable) -> Labelled:
 
 def _without_holes(covariates: Any, n: int, row_names: Any) -> Labelled:
     """Columns of a frame or dict of n rows, none of them missing."""
-    values = metadata_columns(covariates, n, row_names, what="covariates", reads_text=False)
+    values = metadata_columns(covariates, n, row_names, what="covariates", may_lack=False, reads_text=False)
     if not values:
         raise ValueError("covariates have no columns; give at least one, or leave them out.")
     for name, column in values.items():

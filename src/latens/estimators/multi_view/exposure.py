@@ -17,7 +17,7 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.frames.raw_frames import is_frame
 from latens.estimators.multi_view.tables.row_names import align
-from latens.estimators.multi_view.tables.wide import WideTable
+from latens.estimators.multi_view.tables.wide import WideTable, tables_of
 from latens.estimators.rows.exposures import TOTAL, ask_for_exposures, column_aside, exposure_numbers, log_exposures
 from latens.intake import Intake
 from latens.models.likelihoods.names import Kind
@@ -80,7 +80,7 @@ def with_exposure(
 
 def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
     if not counted:
-        view = next(iter(map(str, views)), "counts")
+        view = next(iter(map(str, tables_of(views))), "counts")
         raise ValueError(
             "exposure is for counts; no view is 'poisson' or 'negative-binomial'. Say which holds counts, such as "
             f"likelihoods={{{view!r}: 'poisson'}}, or leave exposure out."

@@ -108,6 +108,7 @@ def encoded_rows(estimator: Any, X: Any) -> Any:
     """A raw data frame as the numbers that the model was fitted to, where it knows how its columns were encoded."""
     encodings = getattr(estimator, "encodings_", None)
     if isinstance(X, Intake):
+        X = X.like(estimator)
         X = X.encoded().frame() if encodings is None else X.frame
     if encodings is None or len(encodings) > 1 or not hasattr(X, "columns"):
         return X

@@ -12,7 +12,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
-from latens.estimators.frames.row_labels import are_counted, is_labelled
+from latens.estimators.frames.row_labels import is_labelled, places_of_rows
 from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.rows.validation import is_foreign
 from latens.system.wording import listed
@@ -33,6 +33,9 @@ def row_positions(
     names are the counted ones of data frames where no view has its own, and None where there is no such frame; a
     position is None where a view has all rows in that order.
     """
+    first = views[0].rows
+    if order is None and first is not None and all(view.rows == first for view in views):
+        return first, [None] * len(views), len(first)  # views of one frame may call several rows alike
     named = [view for view in views if view.rows is not None and not view.counted]
     arrays = [view for view in views if view.rows is None]
     if order is None:
@@ -150,22 +153,11 @@ def _refuse_strangers(views: list[ViewTable], stranger: ViewTable, joined: set[s
 
 
 def align(name: str, values: Any, names: tuple[str, ...] | None, n: int) -> Any:
-    """Values for each row: a Series with row names is matched by them, anything else must have as many entries.
-
-    Names that only count the rows of X are matched with all of them or not at all: an index that counts from 1, or
-    that lacks rows which were dropped before X was counted anew, goes by place.
-    """
+    """Values for each row: a Series with row names is matched by them, anything else must have as many entries."""
     if names is not None and is_labelled(values):
-        at = {str(row): i for i, row in enumerate(values.index)}
-        found = [row for row in names if row in at]
-        by_place = len(found) < len(names) and len(values) == n and are_counted(names)
-        if found and len(at) < len(values) and not by_place:
-            raise ValueError(f"{name} has duplicated row names; make them unique.")
-        if len(found) == len(names):
-            return values.iloc[[at[row] for row in names]]
-        if found and not by_place:
-            lost = [row for row in names if row not in at]
-            raise ValueError(f"{name} has no entry for the row(s) {listed(lost)}; give one for each row.")
+        places = places_of_rows(name, tuple(map(str, values.index)), names)
+        if places is not None:
+            return values.iloc[places]
     if not hasattr(values, "__len__"):
         return values  # one for all, to be checked by whoever asked
     if len(values) != n:

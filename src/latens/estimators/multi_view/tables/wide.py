@@ -157,18 +157,22 @@ def lay_out(
     return WideTable(_occupying(_with_labels(Rows(x, seen, weight), labels, layout)), layout, names)
 
 
-def tables_of(X: Any) -> Any:
-    """What `latens.read` found in a file as a frame, or as views where it has several tables; else X itself."""
+def tables_of(X: Any, model: Any = None) -> Any:
+    """What `latens.read` found in a file as a frame, or as views where it has several tables; else X itself.
+
+    Of new rows for a fitted `model`, with the columns of its fit, also those that are constant or empty there.
+    """
     if hasattr(X, "collect_schema"):  # of polars
         refuse_lazy_frame(X)
     if not isinstance(X, Intake):
         return X
+    X = X if model is None else X.like(model)
     return X.frame if len(X.parts) == 1 else X.views()
 
 
 def encoded_views(estimator: Any, X: Any) -> Any:
     """Views as the model was fitted to them: a raw data frame as it was encoded, views of several kinds by kind."""
-    X = tables_of(X)
+    X = tables_of(X, estimator)
     layout = getattr(estimator, "layout_", None)
     if layout is not None and layout.wholes and not are_read(X):
         return split_like(X, layout.as_read, estimator.layer, estimator.use_var)

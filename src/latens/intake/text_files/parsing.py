@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.dialect import DAMAGED, Dialect, open_bytes, sniff
 from latens.intake.marks import is_missing_mark, plain_number
 from latens.intake.raw_table import RawTable
+from latens.intake.text_files.dialect import DAMAGED, Dialect, open_bytes, sniff
 from latens.system.optional_imports import require
 
 __all__ = ["read_lines", "read_text"]
