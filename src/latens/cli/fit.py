@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
+from latens.cli.apply import whole_rows
 from latens.cli.fit_words import (
     BESIDE,
     Job,
@@ -25,6 +26,7 @@ from latens.cli.fit_words import (
     rows_options,
 )
 from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata, read_table, reading_options, sources
+from latens.cli.roles import Beside
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
 from latens.cli.terminal.remedies import in_options
@@ -248,23 +250,26 @@ def _fit_arguments(
     given: dict[str, Any] = {}
     if weights is not None:
         given["sample_weight"] = job.table.numbers_aside("weights", "--weights")
+        job.code["sample_weight"] = "table.numbers_aside('weights')"
     if groups is not None:
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
         path, _, column = groups.rpartition(":")
-        job.grouped_by = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
+        job.code["groups"] = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
     if exposure is not None:
         if job.choice.name not in WITH_KINDS:
             raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
         if job.choice.name == "multi-view":
             _check_counts(_likely_kinds(job.table, likelihoods), len(job.table.parts))
         given["exposure"] = TOTAL if exposure == TOTAL else job.table.numbers_aside("exposure", "--exposure")
+        job.code["exposure"] = repr(TOTAL) if exposure == TOTAL else "table.numbers_aside('exposure')"
     covariates = job.table.covariates()
     if covariates:
         if job.choice.name != "multi-view":
             raise Refused(f"--covariates is for multi-view; {job.choice.name} has none.")
         given["covariates"] = covariates
+        job.code["covariates"] = "table.covariates()"
     if likelihoods and job.choice.name not in WITH_KINDS:
         raise Refused(f"--likelihood is for {' and '.join(WITH_KINDS)}; {job.choice.name} has none to choose.")
     if job.choice.name == "multi-view":
@@ -277,6 +282,7 @@ def _fit_arguments(
         if target is None:
             raise Refused("linear-regression predicts a column: name it by --target NAME.")
         given["y"] = job.table.numbers_aside("target", "--target")
+        job.code["y"] = "table.numbers_aside('target')"
     return given
 
 
@@ -462,24 +468,24 @@ def _held_on(device: str | None, rows: Any) -> Any:
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
-        return (job.table.frame if _is_one_frame(job.table) else job.table.views()), given
+        one = _is_one_frame(job.table)
+        job.rows_code = [f"X = table.{'frame' if one else 'views()'}"]
+        return (job.table.frame if one else job.table.views()), given
     encoded = job.table.encoded()
     if job.choice.name == "latent-classes" and encoded.has_words:
+        job.rows_code = ["X = table.encoded().leveled_frame()"]
         return encoded.leveled_frame(), given
     rows = encoded.frame()
-    if hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
-        rows = rows.toarray()
+    as_dense = hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture")
+    job.rows_code = [f"X = table.encoded().frame(){'.toarray()' if as_dense else ''}"]
+    rows = rows.toarray() if as_dense else rows
     if job.choice.name != "linear-regression":
         return rows, given
-    import numpy as np
-
-    values = np.asarray(rows, dtype=float)
-    whole = ~(np.isnan(values).any(axis=1) | np.isnan(given["y"]))
-    if not whole.all():
-        warnings.warn(f"{int((~whole).sum())} row(s) with a missing value were left out.", UserWarning, stacklevel=2)
-    if whole.sum() < 2:
-        raise Refused("fewer than two rows have all their values; leave out the emptiest columns: --drop NAME.")
-    return rows[whole], {name: np.asarray(value)[whole] for name, value in given.items()}
+    along = {name: given[name] for name in given if name in job.code}
+    rows, beside, lines = whole_rows(rows, Beside(along, job.code))
+    job.rows_code += lines
+    job.code = beside.code
+    return rows, given | beside.values
 
 
 def _loaded_to_go_on(path: Path, like: Any) -> Any:
@@ -551,6 +557,7 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         sweep=job.sweep,
         seconds=job.seconds,
         given={name: value for name, value in job.given.items() if name in BESIDE},
+        sample_weight=job.given.get("sample_weight"),
         command=job.command,
         recipe=recipe(job),
         model_file=out.name if out is not None else "",

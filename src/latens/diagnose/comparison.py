@@ -69,6 +69,7 @@ def compare(
     *,
     exposure: Any = None,
     covariates: Any = None,
+    groups: Any = None,
     max_time: float | None = None,
     checkpoint: Any = None,
 ) -> Comparison:
@@ -84,7 +85,7 @@ def compare(
     X_test : rows, optional
         As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
         rows by the names of the models.
-    exposure, covariates : array, dict or data frame, optional
+    exposure, covariates, groups : array, dict or data frame, optional
         Of `X_test`, for the models that were fitted with them; by the names of the models where they differ.
     max_time : float, optional
         Seconds for the densities of `X_test`; models for which no time was left are named in the verdict. Two are
@@ -110,7 +111,7 @@ def compare(
     _refuse_other_units(models)
     if X_test is None:
         return _by_bound(models)
-    beside = {"exposure": exposure, "covariates": covariates}
+    beside = {"exposure": exposure, "covariates": covariates, "groups": groups}
     scores = _densities(models, X_test, beside, Budget(max_time), checkpoint)
     left_out = [name for name in models if name not in scores]
     found = _by_density({name: models[name] for name in scores}, X_test, scores)
@@ -287,9 +288,11 @@ def _of_model(value: Any, name: str, models: Mapping[str, Any]) -> Any:
 
 
 def _has(model: Any, what: str) -> bool:
-    """Whether a model was fitted with exposures or covariates."""
+    """Whether a model was fitted with exposures, covariates or groups."""
     if what == "exposure":
         return bool(getattr(model, "_is_exposed", False))
+    if what == "groups":
+        return bool(getattr(getattr(model, "layout_", None), "groups", ()))
     return getattr(model, "_covariates", None) is not None
 
 

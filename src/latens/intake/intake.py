@@ -439,7 +439,7 @@ def _part(
     if isinstance(table, SparseTable):
         return _sparse_part(table, choices, format, transpose, label)
     table, taken = table.without(missing_words)
-    if table.n_rows < 2:
+    if table.n_rows < 2 and choices.columns != ():
         raise TableRefused(f"{label} has {table.n_rows} row; columns can be distinguished from two rows on.")
     if format is None and looks_long(table):
         raise TableRefused(

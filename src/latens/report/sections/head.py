@@ -144,7 +144,7 @@ def stability_command(entry: Entry) -> Markup:
     if entry.model_file and rows:
         words = f"latens stability {quote(entry.model_file)} {rows}".split(" ")
         return Markup(" ").join(OPTION.format(word) if word.startswith("--") else word for word in words)
-    return Markup("latens.stability(model, X)")
+    return Markup("{}").format(entry.call("latens.stability(model, X)"))
 
 
 def _predicted(entry: Entry) -> tuple[str, str]:
