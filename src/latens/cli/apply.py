@@ -18,6 +18,7 @@ from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
+from latens.intake.columns import plural
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
@@ -165,7 +166,12 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
         raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
     values = np.asarray(fitted.score_samples(rows, **given))
     what = "bound on the log density" if getattr(fitted, "score_is_bound_", False) else "log density"
-    _answer({what: values}, encoded, options, f"mean {what} of {len(values):,} rows: {values.mean():,.4f} nats")
+    _answer(
+        {what: values},
+        encoded,
+        options,
+        f"mean {what} of {len(values):,} {plural('row', len(values))}: {values.mean():,.4f} nats",
+    )
 
 
 @click.command()

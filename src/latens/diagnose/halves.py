@@ -41,7 +41,7 @@ from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
 from latens.estimators.frames.roles import of_samples
-from latens.estimators.frames.row_labels import beside_rows
+from latens.estimators.frames.row_labels import beside_rows, joined_by_name
 from latens.estimators.multi_view.exposure import exposure_aside
 from latens.estimators.multi_view.tables.wide import tables_of
 from latens.system.seeds import generator
@@ -156,6 +156,7 @@ def _columns_aside(X: Any, fit_params: dict[str, Any]) -> tuple[Any, dict[str, A
     of_table = zip(names, of_samples(X, *(fit_params.get(name) for name in names)), strict=True)
     given = fit_params | {name: value for name, value in of_table if value is not None}
     X, exposure = exposure_aside(tables_of(X), given.get("exposure"))
+    X = joined_by_name(X)  # halves are by place
     return X, given if exposure is None else given | {"exposure": exposure}
 
 

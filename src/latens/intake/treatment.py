@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, Column, times
 from latens.intake.dialect import NAMELESS
-from latens.intake.kind_guess import count_kind
+from latens.intake.kind_guess import COUNT_REACH, count_kind
 from latens.intake.marks import NONE_WORDS, are_dates, has_decimal_commas, number_in, number_style, units_in
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["Choices", "dates_as_names", "treat", "word_among_numbers"]
+__all__ = ["Choices", "counts_together", "dates_as_names", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -163,6 +163,25 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
         replace(column, role="row names", note=_names_note(column)) if column.name == wanted else column
         for column in columns
     ]
+
+
+def counts_together(columns: Sequence[Column], values: Sequence[Values]) -> tuple[Column, ...]:
+    """The columns of a table; where all of its numbers count something and some show it, all are counts.
+
+    Those that show it have zeros, a tail and a variance of about the mean. Common things are never 0, and a table of
+    counts would be cut into two.
+    """
+    numbers = [j for j, column in enumerate(columns) if column.is_kept and column.kind in ("number", "scale", "count")]
+    if not any(columns[j].kind == "count" for j in numbers) or any(columns[j].log1p for j in numbers):
+        return tuple(columns)
+    facts = _Facts.of(np.column_stack([values[j] for j in numbers]))
+    if not all(_may_count(facts, at) for at in range(len(numbers))):
+        return tuple(columns)
+    return tuple(
+        replace(column, kind="count", note="") if j in numbers and column.kind == "scale" else
+        replace(column, kind="count") if j in numbers else column
+        for j, column in enumerate(columns)
+    )  # fmt: skip
 
 
 def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:
@@ -409,6 +428,16 @@ def _is_count(facts: _Facts, at: int) -> bool:
     if facts.low[at] < 0 or not facts.zeros[at]:
         return False
     return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) == "poisson"
+
+
+def _may_count(facts: _Facts, at: int) -> bool:
+    """Whether whole numbers from 0 may be counts: by their tail where there are zeros, else by how far they reach."""
+    low, high = float(facts.low[at]), float(facts.high[at])
+    if low < 0 or not facts.whole[at]:
+        return False
+    if low > 0:
+        return high >= COUNT_REACH * low
+    return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) is not None
 
 
 def _words(name: str) -> str:

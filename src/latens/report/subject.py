@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from latens.estimators.association import metadata_columns
-from latens.estimators.frames.row_labels import beside_rows, in_row_order
+from latens.estimators.frames.row_labels import beside_rows, in_row_order, joined_by_name
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
-from latens.report.measures.sample import RowSample, joined_by_name, n_rows_of, row_labels, sample_rows
+from latens.report.measures.sample import RowSample, n_rows_of, row_labels, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
 from latens.system.fingerprint import fingerprint
 

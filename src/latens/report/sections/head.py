@@ -149,7 +149,7 @@ def stability_command(entry: Entry) -> Markup:
 
 def _predicted(entry: Entry) -> tuple[str, str]:
     if entry.y is None or entry.sample is None:
-        return "", "Predictions: not tried without targets (y=)."
+        return "", f"Predictions: not tried without targets ({'--target NAME' if entry.command else 'y='})."
     y, (mean, std) = _targets(entry), entry.model.predict(entry.sample.X, return_std=True)
     inside = float(np.mean(np.abs(y - np.asarray(mean)) <= 1.96 * np.asarray(std)))
     return "good" if inside >= 0.85 else "doubtful", f"{_percent(inside)} of the targets lie in their 95 % interval."
