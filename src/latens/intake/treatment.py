@@ -175,13 +175,12 @@ def counts_together(columns: Sequence[Column], values: Sequence[Values]) -> tupl
     if not any(columns[j].kind == "count" for j in numbers) or any(columns[j].log1p for j in numbers):
         return tuple(columns)
     facts = _Facts.of(np.column_stack([values[j] for j in numbers]))
-    if not all(_may_count(facts, at) for at in range(len(numbers))):
+    if not _are_counts(facts):
         return tuple(columns)
     return tuple(
-        replace(column, kind="count", note="") if j in numbers and column.kind == "scale" else
-        replace(column, kind="count") if j in numbers else column
+        replace(column, kind="count", note="" if column.kind == "scale" else column.note) if j in numbers else column
         for j, column in enumerate(columns)
-    )  # fmt: skip
+    )
 
 
 def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:
@@ -430,14 +429,13 @@ def _is_count(facts: _Facts, at: int) -> bool:
     return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) == "poisson"
 
 
-def _may_count(facts: _Facts, at: int) -> bool:
-    """Whether whole numbers from 0 may be counts: by their tail where there are zeros, else by how far they reach."""
-    low, high = float(facts.low[at]), float(facts.high[at])
-    if low < 0 or not facts.whole[at]:
-        return False
-    if low > 0:
-        return high >= COUNT_REACH * low
-    return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) is not None
+def _are_counts(facts: _Facts) -> bool:
+    """Whether columns are all whole numbers from 0 with the tails of counts, and most show zeros or reach far."""
+    moments = zip(facts.mean.tolist(), facts.variance.tolist(), facts.skew.tolist(), strict=True)
+    tailed = np.array([count_kind(*each) is not None for each in moments])
+    far = (facts.low > 0) & (facts.high >= COUNT_REACH * facts.low)
+    most = np.mean(far | (tailed & facts.zeros)) > 0.5
+    return bool(most and ((facts.low >= 0) & facts.whole & (tailed | far)).all())
 
 
 def _words(name: str) -> str:
