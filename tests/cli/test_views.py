@@ -103,9 +103,23 @@ def test_a_table_of_counts_is_one_view_and_its_likelihood_that_of_all_columns(co
     said = done(
         "fit", clinic, met, "--likelihood", "clinic=poisson", "-k", "1", "--out", "c.latens", "--report", "none"
     )
-    assert "clinic is poisson in its counts alone: numbers hold fractions; yes_no are words." in said.stderr
+    assert "clinic is poisson in counts alone: numbers hold fractions; yes_no are words." in said.stderr
     found = latens.load("c.latens").likelihoods_
     assert (found["clinic counts"], found["clinic numbers"]) == ("poisson", "gaussian")
+
+
+@pytest.mark.extras
+def test_the_likelihood_of_all_numbers_of_a_file_is_that_of_those_that_can_have_it(counts: list[str]) -> None:
+    asked = ["--model", "multi-view", "-k", "1", "--out", "m.latens", "--report", "none"]
+    said = done("fit", "clinic.csv", "--likelihood", "numbers=poisson", "--likelihood", "yes_no=categorical", *asked)
+    assert "Warning: numbers is poisson in age alone: weight hold fractions." in said.stderr
+    model = latens.load("m.latens")
+    kinds = {
+        name: model.likelihoods_[view]
+        for view, own in zip(model.layout_.views, model.layout_.features, strict=True)
+        for name in own
+    }
+    assert (kinds["age"], kinds["weight"]) == ("poisson", "gaussian")
 
 
 @pytest.mark.extras

@@ -68,18 +68,26 @@ def _of_table(table: Intake, name: str, kind: str) -> dict[str, str]:
         )
     refuse_unknown(name, kind)
     encoded = table.parts[name].encoded()
-    odd: dict[str, str] = {}  # views that cannot have it, and why
+    unfit = {}
     for view, places in encoded.places_by_view().items():
         block = encoded.matrix[:, places]
-        if why := _unfit(kind, view, block.toarray() if hasattr(block, "toarray") else block, encoded.has_words):
-            odd[view] = why
-    can = [view for view in encoded.places_by_view() if view not in odd]
-    others = "; ".join(f"{view} {why}" for view, why in odd.items())
+        values = block.toarray() if hasattr(block, "toarray") else block
+        unfit[view] = _unfit(kind, view, values, encoded.has_words)
+    return {f"{name} {view}": kind for view in _that_can(name, kind, unfit)}
+
+
+def _that_can(name: str, kind: str, unfit: dict[str, str]) -> list[str]:
+    """Parts of what was named that can have a likelihood, by why others cannot; says which, and refuses if none can."""
+    can = [each for each, why in unfit.items() if not why]
+    reasons = dict.fromkeys(why for why in unfit.values() if why)
+    others = "; ".join(
+        f"{listed([each for each, own in unfit.items() if own == why], 4, str)} {why}" for why in reasons
+    )
     if not can:
         raise Refused(f"--likelihood {name}={kind} suits no column of {name}: {others}.")
     if others:
-        warnings.warn(f"{name} is {kind} in its {' and '.join(can)} alone: {others}.", stacklevel=2)
-    return {f"{name} {view}": kind for view in can}
+        warnings.warn(f"{name} is {kind} in {listed(can, 4, str)} alone: {others}.", stacklevel=3)
+    return can
 
 
 def _unfit(kind: str, view: str, values: Any, has_words: bool) -> str:
@@ -107,12 +115,17 @@ def _unfit(kind: str, view: str, values: Any, has_words: bool) -> str:
 def _by_column(table: Intake, chosen: dict[str, str]) -> dict[str, str]:
     """Kinds by column, where those of all numbers, counts, yes/no columns or categories were given together."""
     from latens.intake.encoding import VIEWS
+    from latens.intake.raw_table import RawTable
 
     (part,) = table.parts.values()
     kept = {column.name: column.kind for column in part.columns if column.is_kept}
+    places = {column.name: j for j, column in enumerate(part.columns)}
     out: dict[str, str] = {}
     for name, kind in chosen.items():
         together = [] if name in kept else [each for each, own in kept.items() if own in VIEWS.get(name, ())]
+        if kind in COUNTED and name in ("numbers", "counts") and isinstance(part.table, RawTable):
+            columns = {each: part.table.values[places[each]] for each in together}
+            together = _that_can(name, kind, {each: _unfit(kind, name, columns[each], False) for each in together})
         out |= dict.fromkeys(together or [name], kind)
     return out | {name: kind for name, kind in chosen.items() if name in kept}
 
