@@ -154,3 +154,12 @@ def test_halves_of_views_are_halves_of_the_rows_by_name(tables: tuple[np.ndarray
     whole["a"].iloc[53:] = np.nan
     model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(views)
     assert latens.stability(model, views, 4).table.rows == latens.stability(model, whole, 4).table.rows
+
+
+@pytest.mark.extras
+def test_pages_of_rows_that_lack_a_whole_table_say_nothing_of_empty_means(counts: list[str]) -> None:
+    _, clinic, met = counts
+    done("fit", clinic, met, "-k", "1", "--max-iter", "5", "--out", "m.latens", "--report", "none")
+    said = done("report", "m.latens", met, "--out", "m.html")
+    assert "Mean of empty slice" not in said.stderr
+    assert "<h1>met.csv: multi-view</h1>" in Path("m.html").read_text(encoding="utf-8")

@@ -189,10 +189,13 @@ def report(model: Path, file: Path | None, out: Path | None, metadata: Path | No
            as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
+    from latens.cli.model_names import model_name
+
     context = click.get_current_context()
     about: dict[str, Any] = {"command": retyped(context, "report")}
     lines = [f"model = latens.load({str(model)!r})"]
     given = Beside()
+    source: Any = None
     if file is None and not reading["views"]:
         fitted, rows = load_model(model), None
         if stability:
@@ -223,7 +226,11 @@ def report(model: Path, file: Path | None, out: Path | None, metadata: Path | No
         missing = {"missing": named_missing(reading["missing"])}
         shown.append(f"metadata={read_call(metadata, missing)}.frame")
     about["recipe"] = [*lines, f"latens.report({', '.join(shown)})"]
-    named = "" if file is None else file.name
+    named = ", ".join(
+        path.name for path in (source.values() if isinstance(source, dict) else [source] if source else [])
+    )
+    if named:
+        about["title"] = f"{named}: {model_name(fitted)}"
     page = latens.report(
         fitted, rows, target, metadata=known, source=named, model_file=model.name, **given.values, **about
     )

@@ -54,6 +54,9 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
         raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
     if not (as_json or quiet):
         click.echo(printable(f"{table.source}: {table.sentence()}"))
+        aside = [f"--{role}" for role in ("weights", "exposure", "covariates") if reading[role]]
+        if aside:
+            click.echo(f"  structures are tried without {' and '.join(aside)}; the fit takes them")
     with Progress(quiet=quiet or as_json) as progress:
         progress("trying structures")
         seconds = None if max_time is None else _positive(max_time)

@@ -136,7 +136,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
     job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
-    job.asked_with = retyped_options(context, {"sep", "sheet", "exposure"})
+    job.asked_with = retyped_options(context, {"sep", "sheet", "exposure", "groups"})
     job.weighed_by = retyped_options(context, {"weights"})
     job.views = retyped_options(context, {"views"})
     if not (as_json or quiet):

@@ -166,7 +166,7 @@ def _next(job: Job, paths: dict[str, Path]) -> str:
     if job.choice.name == "linear-regression":
         act, answers = "predict", "predicted"
     suffix = job.file.suffix if job.file is not None else ".csv"
-    rows = job.views or f"new{suffix}" + (f" {job.asked_with}" if job.asked_with else "")
+    rows = " ".join(words for words in (job.views or f"new{suffix}", job.asked_with) if words)
     stem = Path(path).stem if job.views else "new"
     return f"next: latens {act} {quote(path)} {rows} --out {quote(stem)}_{answers}.csv"
 

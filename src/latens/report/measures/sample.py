@@ -66,6 +66,13 @@ class RowSample:
         return np.asarray(host(answer) if not hasattr(answer, "iloc") else answer, dtype=np.float64)
 
     @cached_property
+    def means(self) -> np.ndarray:
+        """(D,), mean of each column over its observed entries; NaN where no row shows it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no row shows
+            return np.asarray(np.nanmean(self.values, axis=0))
+
+    @cached_property
     def spread(self) -> np.ndarray:
         """(D,), standard deviation of each column over its observed entries; 0 where it does not vary."""
         with warnings.catch_warnings():

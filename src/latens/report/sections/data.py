@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,7 @@ def by_column(entry: Entry) -> Section | None:
     values, names = sample.values, entry.column_names(sample.values.shape[1])
     kinds = _kinds(entry, len(names))
     rows_ = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no row shows
-        means = np.nanmean(values[:, :MOST_COLUMNS], axis=0)
+    means = sample.means[:MOST_COLUMNS].copy()
     means[np.abs(means) < ROUNDING * sample.spread[: len(means)]] = 0.0
     for d, name in enumerate(names[:MOST_COLUMNS]):
         missing = f"{100 * float(np.mean(~np.isfinite(values[:, d]))):.1f} %"
