@@ -262,3 +262,20 @@ def test_commands_refuse_what_the_fit_did_not_have_and_ask_for_what_it_had(roles
     grouped, plain = latens.load("g.latens"), latens.load("p.latens")
     assert seen["g"] == pytest.approx(grouped.score_samples(table.frame, groups=table.groups()).mean(), rel=1e-9)
     assert seen["p"] == pytest.approx(plain.score_samples(table.frame).mean(), rel=1e-9)
+
+
+@pytest.mark.extras
+def test_strengths_of_rates_do_not_depend_on_the_unit_of_exposures(roles: Path) -> None:
+    from latens.plots.strengths import class_rows
+
+    table = latens.read("all.csv", columns=["calls", "visits"], exposure="hours")
+    kinds = {"calls": "poisson", "visits": "poisson"}
+    fits = [
+        latens.LatentClassAnalysis(2, likelihoods=kinds, prune=False, random_state=0).fit(
+            table.frame, exposure=unit * table.numbers_aside("exposure")
+        )
+        for unit in (1.0, 3600.0)
+    ]
+    hours, seconds = ([row.strength for row in class_rows(fit)] for fit in fits)
+    assert np.abs(hours[0]).max() > 0.3
+    np.testing.assert_allclose(np.abs(seconds), np.abs(hours), rtol=0.02)

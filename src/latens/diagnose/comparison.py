@@ -332,14 +332,14 @@ def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats]) 
 
 def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
     """Warn where rows have the number and the means of those of a fit: it has seen them."""
-    try:
-        x = np.asarray(X_test, dtype=float)
+    for name, model in models.items():
+        try:
+            x = np.asarray(_of_model(X_test, name, models), dtype=float)
+        except (TypeError, ValueError):  # views, or columns that are no numbers
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that nothing is seen of has no mean
             means, spread = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
-    except (TypeError, ValueError):  # views, or columns that are no numbers
-        return
-    for name, model in models.items():
         facts = _rows_of_fit(model)
         if facts["rows"] != n or facts["origin"] is None or means.shape != (len(facts["origin"]),):
             continue
