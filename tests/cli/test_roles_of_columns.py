@@ -255,10 +255,12 @@ def test_commands_refuse_what_the_fit_did_not_have_and_ask_for_what_it_had(roles
     for option in (["--groups", "site"], ["--exposure", "hours"], ["--target", "age"]):
         refused = call("report", "p.latens", "--data", "all.csv", *option, "--out", "p.html")
         assert (refused.exit_code, f"leave out {option[0]}" in refused.output) == (2, True)
-    # of two models that are compared, only those with groups are told them
-    told = json.loads(done("compare", "g.latens", "p.latens", "--data", "all.csv", "--groups", "site", "--json").stdout)
+    # of two models that are compared, only those with groups are given them
+    found = json.loads(
+        done("compare", "g.latens", "p.latens", "--data", "all.csv", "--groups", "site", "--json").stdout
+    )
     table = latens.read("all.csv", columns=["a", "b", "c"], groups="site")
-    seen = {row["model"]: row["mean log density"] for row in told["table"]}
+    seen = {row["model"]: row["mean log density"] for row in found["table"]}
     grouped, plain = latens.load("g.latens"), latens.load("p.latens")
     assert seen["g"] == pytest.approx(grouped.score_samples(table.frame, groups=table.groups()).mean(), rel=1e-9)
     assert seen["p"] == pytest.approx(plain.score_samples(table.frame).mean(), rel=1e-9)

@@ -18,7 +18,6 @@ from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
-from latens.intake.columns import plural
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
@@ -161,6 +160,8 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
 @_about_rows
 def score(model: Path, file: Path | None, **options: Any) -> None:
     """Log density of each new row; the lowest are odd."""
+    from latens.intake.columns import plural
+
     fitted, rows, encoded, given = _ask(model, file, options)
     if not hasattr(fitted, "score_samples"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
