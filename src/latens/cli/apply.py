@@ -308,9 +308,11 @@ def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
 
     Examples
     --------
-    >>> rows, beside, lines = whole_rows(np.array([[1.0], [np.nan]]), Beside({"y": np.array([2.0, 3.0])}, {"y": "t"}))
-    >>> rows.tolist(), beside.values["y"].tolist()
-    ([[1.0]], [2.0])
+    >>> X, y = np.array([[1.0], [2.0], [np.nan]]), np.array([3.0, 4.0, 5.0])
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     rows, beside, lines = whole_rows(X, Beside({"y": y}, {"y": "table.numbers_aside('target')"}))
+    >>> rows.tolist(), beside.values["y"].tolist(), beside.code
+    ([[1.0], [2.0]], [3.0, 4.0], {'y': 'y'})
     """
     values = np.asarray(rows, dtype=float)
     whole = ~np.isnan(values).any(axis=1)
