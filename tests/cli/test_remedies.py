@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import Path
 
 from latens.cli.terminal.remedies import in_options
+from tests.cli.commands import done
 
 
 def test_names_of_views_with_blanks_are_quoted() -> None:
@@ -14,3 +17,23 @@ def test_names_of_views_with_blanks_are_quoted() -> None:
     )
     typed = words[words.index("--likelihood") : words.index(", or")]
     assert shlex.split(typed) == ["--likelihood", "b numbers=negative-binomial", "--exposure", "total"]
+
+
+def test_weights_and_copies_are_mended_in_the_file(numbers: Path) -> None:
+    head, *lines = numbers.read_text(encoding="utf-8").splitlines()
+    rows = [f"{line},{900 + i}" for i, line in enumerate(lines)]
+    Path("w.csv").write_text("\n".join([f"{head},w", *rows, *rows]), encoding="utf-8")
+    said = done("fit", "w.csv", "--weights", "w", "--model", "gaussian-mixture", "-k", "1", "--report", "none").stdout
+    assert "Warning: the column of --weights adds up to" in said
+    assert "do not count them: divide the column of --weights by its mean." in said
+    plain = done("fit", "w.csv", "--drop", "w", "--model", "gaussian-mixture", "-k", "1", "--report", "none").stdout
+    assert "keep one of each in the file; or give each, in a column for --weights, 1 over their number." in plain
+    assert not {"sample_weight", "drop_duplicates"} & set(re.findall(r"\w+", said + plain))
+
+
+def test_rows_of_the_fit_are_noticed_where_models_are_compared(numbers: Path) -> None:
+    for k in "12":
+        done("fit", numbers, "--model", "gaussian-mixture", "-k", k, "--out", f"{k}.latens", "--report", "none")
+    said = done("compare", "1.latens", "2.latens", "--data", numbers).stderr
+    assert "Warning: --data looks like the 100 rows that '1' was fitted to" in said
+    assert "leave --data out to compare bounds" in said

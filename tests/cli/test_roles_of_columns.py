@@ -155,3 +155,129 @@ def test_groups_are_a_column_of_the_file_or_of_another_and_the_page_reads_them_a
     alone = latens.read("g.csv", drop=["sex"] if asked == "sex" else [])
     assert scores == pytest.approx(model.score_samples(alone, groups=np.array(words)), abs=1e-6)
     assert "inferred from its values" in done("score", "g.latens", "g.csv", "--out", "guessed.csv").stderr
+
+
+@pytest.fixture
+def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Counts, numbers, and columns with every role; some numbers are missing."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = 90
+    z, hours, site = rng.normal(size=(n, 1)), rng.uniform(0.5, 3, n).round(2), rng.integers(0, 2, n)
+    x = (z @ np.array([[2.0, -1.5, 1.0]]) + 3 * site[:, None] + rng.normal(size=(n, 3))).round(2)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    calls = rng.poisson(hours[:, None] * np.exp(0.5 + z @ np.array([[0.6, -0.5, 0.4]])))
+    head, lines = "who,a,b,c,calls,visits,mails,w,hours,site,age", []
+    for i in range(n):
+        cells = ["" if value != value else str(value) for value in x[i]]
+        cells += [*map(str, calls[i]), str(1 + i % 3), str(hours[i]), "ns"[site[i]], str(20 + i % 41)]
+        lines.append(",".join([f"p{i}", *cells]))
+    Path("all.csv").write_text("\n".join([head, *lines]), encoding="utf-8")
+    # the same in two files, of which one lacks rows and the other has its rows in another order
+    parts = [line.split(",") for line in lines]
+    first = [",".join([part[0], *part[4:7]]) for part in parts[4:]]
+    second = [",".join([part[0], *part[1:4], *part[7:]]) for part in reversed(parts)]
+    Path("calls.csv").write_text("\n".join(["who,calls,visits,mails", *first]), encoding="utf-8")
+    Path("body.csv").write_text("\n".join(["who,a,b,c,w,hours,site,age", *second]), encoding="utf-8")
+    return Path("all.csv")
+
+
+VIEWS = ["--view", "calls=calls.csv", "--view", "body=body.csv"]
+ROLES_OF_FITS = {
+    "weights": (["all.csv", "--columns", "a,b,c", "--model", "gaussian-mixture"], ["--weights", "w"]),
+    "exposure": (
+        ["all.csv", "--columns", "calls,visits,mails", "--model", "latent-classes"],
+        ["--exposure", "hours", "--weights", "w"],
+    ),
+    "groups": (["all.csv", "--columns", "a,b,c", "-k", "1"], ["--groups", "site", "--weights", "w"]),
+    "covariates": (["all.csv", "--columns", "a,b,c", "--covariates", "site,age", "-k", "1"], ["--weights", "w"]),
+    "target": (["all.csv", "--columns", "b,c,age"], ["--target", "a", "--weights", "w"]),
+    "views": ([*VIEWS, "--covariates", "age", "--drop", "hours", "-k", "1"], ["--groups", "site", "--weights", "w"]),
+    "exposed views": (
+        [*VIEWS, "--likelihood", "calls=poisson", "--drop", "site,age,w", "-k", "1"],
+        ["--exposure", "hours"],
+    ),
+}
+
+
+def code_of(page: str) -> str:
+    """The lines of Python on a page."""
+    text = Path(page).read_text(encoding="utf-8")
+    return html.unescape(re.findall(r'<pre class="copied python">(.*?)</pre>', text, re.S)[0])
+
+
+def cells_of(page: str) -> list[str]:
+    """The numbers and words in the tables of a page."""
+    text = Path(page).read_text(encoding="utf-8")
+    return [cell for cell in re.findall(r"<td[^>]*>(.*?)</td>", text, re.S) if "latens" not in cell]
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("role", list(ROLES_OF_FITS))
+def test_the_python_of_pages_passes_what_stood_beside_the_rows(role: str, roles: Path) -> None:
+    rows, beside = ROLES_OF_FITS[role]
+    done("fit", *rows, *beside, "--out", "m.latens", "--report", "fit.html", "--max-iter", "40", "--quiet")
+    assert "No intervals" not in Path("fit.html").read_text(encoding="utf-8")
+    scope: dict[str, Any] = {}
+    exec(code_of("fit.html"), scope)
+    model = latens.load("m.latens")
+    assert scope["model"].elbo_ == pytest.approx(model.elbo_, rel=1e-12)
+    assert "No intervals" not in Path("page.html").read_text(encoding="utf-8")
+    # a page about the model in its file is of the same rows, and so is what its Python makes
+    files = VIEWS if "--view" in rows else ["--data", "all.csv"]
+    done("report", "m.latens", *files, *beside, "--out", "again.html")
+    assert "No intervals" not in Path("again.html").read_text(encoding="utf-8")
+    exec(code_of("again.html"), scope)
+    assert cells_of("page.html") == cells_of("again.html")
+    if role not in ("target", "exposed views"):
+        found = done("stability", "m.latens", *files, *beside, "--samples", "2", "--json")
+        assert json.loads(found.stdout)["pairs"] == 1
+
+
+@pytest.mark.extras
+def test_one_new_row_brings_what_stands_beside_it(roles: Path) -> None:
+    head, first = roles.read_text(encoding="utf-8").splitlines()[:2]
+    Path("one.csv").write_text(f"{head}\n{first}\n", encoding="utf-8")
+    rows, beside = ROLES_OF_FITS["exposure"]
+    done("fit", *rows, *beside, "--out", "m.latens", "--report", "none", "--quiet")
+    done("predict", "m.latens", "all.csv", "--exposure", "hours", "--out", "every.csv")
+    done("predict", "m.latens", "one.csv", "--exposure", "hours", "--out", "alone.csv")
+    assert Path("every.csv").read_text().splitlines()[:2] == Path("alone.csv").read_text().splitlines()
+    assert "mean log density of 1 row:" in done("score", "m.latens", "one.csv", "--exposure", "hours").stdout
+
+
+@pytest.mark.extras
+def test_commands_refuse_what_the_fit_did_not_have_and_ask_for_what_it_had(roles: Path) -> None:
+    done("fit", *ROLES_OF_FITS["groups"][0], "--groups", "site", "--out", "g.latens", "--report", "none", "--quiet")
+    done("fit", "all.csv", "--columns", "a,b,c", "--model", "multi-view", "-k", "1", "--out", "p.latens", "--quiet")
+    asked = call("stability", "g.latens", "--data", "all.csv")
+    assert (asked.exit_code, "name their column: --groups COLUMN" in asked.output) == (2, True)
+    for option in (["--groups", "site"], ["--exposure", "hours"], ["--target", "age"]):
+        refused = call("report", "p.latens", "--data", "all.csv", *option, "--out", "p.html")
+        assert (refused.exit_code, f"leave out {option[0]}" in refused.output) == (2, True)
+    # of two models that are compared, only those with groups are given them
+    found = json.loads(
+        done("compare", "g.latens", "p.latens", "--data", "all.csv", "--groups", "site", "--json").stdout
+    )
+    table = latens.read("all.csv", columns=["a", "b", "c"], groups="site")
+    seen = {row["model"]: row["mean log density"] for row in found["table"]}
+    grouped, plain = latens.load("g.latens"), latens.load("p.latens")
+    assert seen["g"] == pytest.approx(grouped.score_samples(table.frame, groups=table.groups()).mean(), rel=1e-9)
+    assert seen["p"] == pytest.approx(plain.score_samples(table.frame).mean(), rel=1e-9)
+
+
+@pytest.mark.extras
+def test_strengths_of_rates_do_not_depend_on_the_unit_of_exposures(roles: Path) -> None:
+    from latens.plots.strengths import class_rows
+
+    table = latens.read("all.csv", columns=["calls", "visits"], exposure="hours")
+    kinds = {"calls": "poisson", "visits": "poisson"}
+    fits = [
+        latens.LatentClassAnalysis(2, likelihoods=kinds, prune=False, random_state=0).fit(
+            table.frame, exposure=unit * table.numbers_aside("exposure")
+        )
+        for unit in (1.0, 3600.0)
+    ]
+    hours, seconds = ([row.strength for row in class_rows(fit)] for fit in fits)
+    assert np.abs(hours[0]).max() > 0.3
+    np.testing.assert_allclose(np.abs(seconds), np.abs(hours), rtol=0.02)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,11 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.reading import FILE, named_missing, named_sheet, read_groups, read_metadata, sources
+from latens.cli.reading import FILE, named_missing, named_sheet, read_metadata, sources
+from latens.cli.roles import Beside, beside, columns_aside, how_to_read, role_options
 from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
-from latens.cli.terminal.retyped import retyped_options
+from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import TableRefused
 from latens.system.wording import listed
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from latens.intake import Encoded, Intake
 
 __all__ = [
-    "ask",
-    "beside",
     "impute",
     "load_model",
     "predict",
@@ -34,6 +33,7 @@ __all__ = [
     "rows_for",
     "score",
     "transform",
+    "whole_rows",
 ]
 
 STABILITY_SECONDS = 300.0  # that fits of halves may take
@@ -49,7 +49,7 @@ def row_options(command: Any) -> Any:
         click.option(
             "--missing", multiple=True, metavar="WORDS", help="Words or numbers for missing, beside those of the fit."
         ),
-        click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them."),
+        role_options("exposure", "groups"),
         click.option(
             "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
         ),
@@ -66,7 +66,6 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
         click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON."),
         click.option("--force", is_flag=True, help="Replace a file that exists."),
         row_options,
-        click.option("--groups", metavar="[FILE:]COLUMN", help="Groups of the rows, if the fit had them."),
         click.option("--out", type=FILE, help="Where to write: .csv, .tsv, .parquet or .npy."),
         click.argument("file", type=FILE, required=False),
         click.argument("model", type=FILE),
@@ -78,7 +77,7 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
 @_about_rows
 def transform(model: Path, file: Path | None, **options: Any) -> None:
     """Hidden values of new rows, such as scores."""
-    fitted, rows, encoded = ask(model, file, options)
+    fitted, rows, encoded, given = _ask(model, file, options)
     if not hasattr(fitted, "transform"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which predicts: latens predict {model} FILE.")
     names = [str(name) for name in fitted.get_feature_names_out()]
@@ -87,7 +86,7 @@ def transform(model: Path, file: Path | None, **options: Any) -> None:
             f"{model} holds a {type(fitted).__name__} that found nothing, so rows have no hidden values; latens score "
             f"{model} FILE gives their density."
         )
-    values = np.asarray(fitted.transform(rows, **beside(fitted, file, options)))
+    values = np.asarray(fitted.transform(rows, **given))
     _answer({name: values[:, k] for k, name in enumerate(names)}, encoded, options)
 
 
@@ -97,9 +96,9 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
 
     With the probability of the cluster, or the standard deviation of the number.
     """
-    fitted, rows, encoded = ask(model, file, options)
+    fitted, rows, encoded, given = _ask(model, file, options)
     if hasattr(fitted, "predict_proba"):
-        probability = np.asarray(fitted.predict_proba(rows, **beside(fitted, file, options)))
+        probability = np.asarray(fitted.predict_proba(rows, **given))
         best = probability.argmax(axis=1)
         columns = _memberships(fitted, best) | {"probability": probability[np.arange(len(best)), best]}
     elif hasattr(fitted, "predict"):
@@ -140,10 +139,10 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
 
     Columns that it does not use follow as they were.
     """
-    fitted, rows, encoded = ask(model, file, options)
+    fitted, rows, encoded, given = _ask(model, file, options)
     if not hasattr(fitted, "impute"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
-    filled = fitted.impute(rows, **beside(fitted, file, options))
+    filled = fitted.impute(rows, **given)
     columns: dict[str, Any] = {}
     if _takes_levels(fitted) or _takes_frame(fitted):
         columns = {str(name): filled[name].to_numpy() for name in filled.columns}
@@ -162,12 +161,19 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
 @_about_rows
 def score(model: Path, file: Path | None, **options: Any) -> None:
     """Log density of each new row; the lowest are odd."""
-    fitted, rows, encoded = ask(model, file, options)
+    from latens.intake.columns import plural
+
+    fitted, rows, encoded, given = _ask(model, file, options)
     if not hasattr(fitted, "score_samples"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
-    values = np.asarray(fitted.score_samples(rows, **beside(fitted, file, options)))
+    values = np.asarray(fitted.score_samples(rows, **given))
     what = "bound on the log density" if getattr(fitted, "score_is_bound_", False) else "log density"
-    _answer({what: values}, encoded, options, f"mean {what} of {len(values):,} rows: {values.mean():,.4f} nats")
+    _answer(
+        {what: values},
+        encoded,
+        options,
+        f"mean {what} of {len(values):,} {plural('row', len(values))}: {values.mean():,.4f} nats",
+    )
 
 
 @click.command()
@@ -175,32 +181,61 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--data", "file", type=FILE, help="The rows to show.")
 @click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
 @row_options
+@role_options("weights", "target")
 @click.option("--metadata", type=FILE, help="A table of what else is known of the rows.")
 @click.option("--stability", is_flag=True, help="Fit halves of the rows, to say whether components come back.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the path as JSON.")
 @debug_option
-def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
-           sheet: str | None, exposure: str | None, missing: tuple[str, ...], metadata: Path | None, stability: bool,
-           open_: bool, as_json: bool) -> None:  # fmt: skip
+def report(model: Path, file: Path | None, out: Path | None, metadata: Path | None, stability: bool, open_: bool,
+           as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
-    about: dict[str, Any] = {}
-    if file is None and not views:
+    from latens.cli.model_names import model_name
+
+    context = click.get_current_context()
+    about: dict[str, Any] = {"command": retyped(context, "report")}
+    lines = [f"model = latens.load({str(model)!r})"]
+    given = Beside()
+    source: Any = None
+    if file is None and not reading["views"]:
         fitted, rows = load_model(model), None
         if stability:
             raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
-        options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "missing": missing, "out": None}
-        fitted, rows, _ = ask(model, file, options)
-        about["given"] = beside(fitted, file, options)
-        typed = {"file", "views", "sep", "sheet", "exposure", "missing"}
-        about["rows_options"] = retyped_options(click.get_current_context(), typed)
+        fitted, source = load_model(model), sources(file, reading["views"])
+        rows, _, code = rows_for(fitted, source, reading)
+        given = beside(fitted, source, reading)
+        lines += [*code, *given.lines]
+        if "coef_std_" in vars(fitted):
+            rows, given, code = whole_rows(rows, given)
+            lines += code
+        about["rows_options"] = retyped_options(context, {"file", *reading})
         if stability:
-            about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **about["given"])
-    known = None if metadata is None else read_metadata(metadata, missing)
-    source = "" if file is None else file.name
-    page = latens.report(fitted, rows, target, metadata=known, source=source, model_file=model.name, **about)
+            if not hasattr(fitted, "n_components_"):
+                raise Refused(
+                    f"{model} holds a {type(fitted).__name__}, which has no components; leave out --stability."
+                )
+            about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **given.values)
+    known = None if metadata is None else read_metadata(metadata, reading["missing"])
+    shown = [
+        "model",
+        "None" if rows is None else "X",
+        '"page.html"',
+        *(f"{name}={word}" for name, word in given.code.items()),
+    ]
+    if metadata is not None:
+        missing = {"missing": named_missing(reading["missing"])}
+        shown.append(f"metadata={read_call(metadata, missing)}.frame")
+    about["recipe"] = [*lines, f"latens.report({', '.join(shown)})"]
+    named = ", ".join(
+        path.name for path in (source.values() if isinstance(source, dict) else [source] if source else [])
+    )
+    if named:
+        about["title"] = f"{named}: {model_name(fitted)}"
+    page = latens.report(
+        fitted, rows, target, metadata=known, source=named, model_file=model.name, **given.values, **about
+    )
     click.echo(json.dumps({"files": {"page": str(page)}}) if as_json else printable(str(page)))
     if open_:
         open_page(page)
@@ -218,120 +253,97 @@ def load_model(path: Path) -> Any:
     return latens.load(path)
 
 
-def ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
-    """The model, the rows as it takes them, and the tables they came from."""
+def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded], dict[str, Any]]:
+    """The model, the rows as it takes them, the tables they came from, and what it takes besides rows."""
     fitted = load_model(path)
     if options["out"] is not None:
         options["out"] = _target(options["out"], options["force"], path, file)
-    source = sources(file, options.pop("views"))
-    return fitted, *rows_for(fitted, source, options)
+    source = sources(file, options["views"])
+    rows, encoded, _ = rows_for(fitted, source, options)
+    return fitted, rows, encoded, beside(fitted, source, options).of_answers
 
 
-def beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What a model asks for besides rows, from columns of their file: exposures, covariates, weights of a fit."""
-    how = _how_to_read(fitted, options)
-    given: dict[str, Any] = {}
-    exposure, weights = options.get("exposure"), options.get("weights")
-    if exposure is None and getattr(fitted, "_is_exposed", False):
-        raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
-    if exposure is not None:
-        given["exposure"] = exposure if exposure == "total" else _aside(file, "exposure", exposure, how)
-    known = getattr(fitted, "_covariates", None)
-    if known is not None:
-        given["covariates"] = _covariates(file, known.columns, how)
-    if weights is not None:
-        given["sample_weight"] = _aside(file, "weights", weights, how)
-    if options.get("groups") is not None:
-        given["groups"] = _groups(fitted, file, options["groups"], how)
-    elif len(_groups_of(fitted)) > 1 and "groups" in options:
-        warnings.warn(
-            f"the model was fitted with the groups {listed(_groups_of(fitted))}; that of each row is inferred from its "
-            "values. --groups COLUMN takes them from a column of the file.",
-            stacklevel=2,
-        )
-    return given
+def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Encoded], list[str]]:
+    """Rows as a model takes them, the tables that they came from, and lines of Python that make them of the file.
 
-
-def _groups_of(fitted: Any) -> tuple[str, ...]:
-    """Names of the groups that a fit had; none where it had no groups."""
-    return tuple(getattr(getattr(fitted, "layout_", None), "groups", None) or ())
-
-
-def _groups(fitted: Any, file: Path | None, named: str, how: dict[str, Any]) -> Any:
-    """Labels of the rows, from a column of their file or of another."""
-    if not _groups_of(fitted):
-        raise Refused("the model was fitted without groups; leave out --groups.")
-    if ":" not in named and file is None:
-        raise Refused("--groups COLUMN is a column of one file; with --view name the file: --groups FILE:COLUMN.")
-    return read_groups(file, named, **how)
-
-
-def _how_to_read(fitted: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of `latens.read` for columns that the model does not know: no number is guessed to be missing."""
-    words = [word for each in (getattr(fitted, "encodings_", None) or {}).values() for word in each.missing_words]
-    more = named_missing(options["missing"]) if options["missing"] else []
-    return {"sep": options["sep"], "sheet": named_sheet(options["sheet"]), "missing": ["none", *words, *more]}
-
-
-def _covariates(file: Path | None, names: Sequence[str], how: dict[str, Any]) -> Any:
-    """The columns that the fit was given as covariates, which new rows must bring as well."""
-    from latens.intake import read
-
-    if file is None:
-        raise Refused(f"the model wants the covariates {', '.join(names)}, columns of one file; --view has none.")
-    return read(file, covariates=names, **how).covariates()
-
-
-def _aside(file: Path | None, role: str, name: str, how: dict[str, Any]) -> Any:
-    """Numbers of a column that is no feature."""
-    from latens.intake import read
-
-    if file is None:
-        more = "; with --view give --exposure total" if role == "exposure" else ", not of several views"
-        raise Refused(f"--{role} NAME is a column of one file{more}.")
-    columns: dict[str, Any] = {role: name}
-    values = read(file, **columns, **how).aside(role)
-    if values is None or values.dtype.kind != "f":
-        raise Refused(f"the column {name!r} of --{role} holds no numbers.")
-    return values
-
-
-def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Encoded]]:
-    """Rows as a model takes them, and the tables that they came from; `source` is one file, or several by view."""
+    `source` is one file, or several by view.
+    """
     from latens.intake import encode_like, join_views
 
     encodings = getattr(fitted, "encodings_", None)
     if encodings is None:  # fitted in Python: its columns are those of the file
-        table = _read_for(fitted, source, _how_to_read(fitted, options))
+        arguments = how_to_read(fitted, options) | columns_aside(fitted, options)
+        table, call = _read_for(fitted, source, arguments)
         encoded = {view: part.encoded() for view, part in table.parts.items()}
+        lines, whole, one = [f"table = {call}"], "table.views()", "table.encoded()"
     else:
         how = {"sep": options["sep"], "sheet": named_sheet(options["sheet"])}
-        encoded = encode_like(source, encodings, missing=named_missing(options["missing"]), **how)
+        how |= {"missing": named_missing(options["missing"])}
+        encoded = encode_like(source, encodings, **how)
         _refuse_unread(encoded)
-    if _takes_frame(fitted):
-        return next(iter(encoded.values())).cleaned_frame(), encoded
-    if hasattr(fitted, "layout_"):
-        return join_views(encoded, encodings), encoded
+        call = read_call(source, how, "encode_like", "model.encodings_")
+        lines, whole = (
+            ["from latens.intake import encode_like, join_views", f"encoded = {call}"],
+            "join_views(encoded, model.encodings_)",
+        )
+        one = f"encoded[{next(iter(encoded))!r}]"
+    if hasattr(fitted, "layout_") and not _takes_frame(fitted):
+        return join_views(encoded, encodings), encoded, [*lines, f"X = {whole}"]
+    lines[0] = lines[0].replace(", join_views", "")
     table_ = next(iter(encoded.values()))
-    if _takes_levels(fitted):
-        return table_.leveled_frame(), encoded
-    rows = table_.frame() if hasattr(fitted, "feature_names_in_") else table_.matrix
+    if _takes_frame(fitted):
+        rows, how_taken = table_.cleaned_frame(), ".cleaned_frame()"
+    elif _takes_levels(fitted):
+        rows, how_taken = table_.leveled_frame(), ".leveled_frame()"
+    elif hasattr(fitted, "feature_names_in_"):
+        rows, how_taken = table_.frame(), ".frame()"
+    else:
+        rows, how_taken = table_.matrix, ".matrix"
     if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
-        rows = rows.toarray()
-    return rows, encoded
+        rows, how_taken = rows.toarray(), f"{how_taken}.toarray()"
+    return rows, encoded, [*lines, f"X = {one}{how_taken}"]
 
 
-def _read_for(fitted: Any, source: Any, how: dict[str, Any]) -> Intake:
-    """New rows with the columns that the model knows by name, also those that say nothing there."""
+def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
+    """The rows of which a regression sees every value, what stands beside them, and lines of Python that choose them.
+
+    Examples
+    --------
+    >>> X, y = np.array([[1.0], [2.0], [np.nan]]), np.array([3.0, 4.0, 5.0])
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     rows, beside, lines = whole_rows(X, Beside({"y": y}, {"y": "table.numbers_aside('target')"}))
+    >>> rows.tolist(), beside.values["y"].tolist(), beside.code
+    ([[1.0], [2.0]], [3.0, 4.0], {'y': 'y'})
+    """
+    values = np.asarray(rows, dtype=float)
+    whole = ~np.isnan(values).any(axis=1)
+    if "y" in given.values:
+        whole &= ~np.isnan(np.asarray(given.values["y"], dtype=float))
+    if whole.all():
+        return rows, given, []
+    warnings.warn(f"{int((~whole).sum())} row(s) with a missing value were left out.", UserWarning, stacklevel=2)
+    if whole.sum() < 2:
+        raise Refused("fewer than two rows have all their values; leave out the emptiest columns: --drop NAME.")
+    test = " & ".join(["(X == X).all(axis=1)", *(["(y == y)"] if "y" in given.code else [])])
+    lines = [f"{name} = {word}" for name, word in given.code.items()]
+    lines += [f"whole = numpy.asarray({test})", "X = X[whole]", *(f"{name} = {name}[whole]" for name in given.code)]
+    kept = {name: np.asarray(value)[whole] for name, value in given.values.items()}
+    return rows[whole], Beside(kept, {name: name for name in given.code}), ["import numpy", *lines]
+
+
+def _read_for(fitted: Any, source: Any, arguments: dict[str, Any]) -> tuple[Intake, str]:
+    """New rows with the columns that the model knows by name, also where they say nothing there; and the Python of it."""
     from latens.intake import read
 
     try:
-        return read(source, **how).like(fitted)
+        table = read(source, **arguments)
+        alike = table.like(fitted)
     except TableRefused as refusal:
         try:
-            return read(source, like=fitted, **how)
+            return read(source, like=fitted, **arguments), read_call(source, arguments, "latens.read", "like=model")
         except TableRefused:
             raise refusal from None
+    return alike, f"{read_call(source, arguments)}{'' if alike is table else '.like(model)'}"
 
 
 def _refuse_unread(encoded: dict[str, Encoded]) -> None:

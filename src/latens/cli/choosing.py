@@ -9,12 +9,14 @@ from typing import Any
 import click
 
 import latens
-from latens.cli.apply import ask, beside, load_model, row_options, rows_for
+from latens.cli.apply import load_model, row_options, rows_for
 from latens.cli.reading import FILE, read_table, reading_options, sources
+from latens.cli.roles import asked_of, beside, groups_of, role_options
 from latens.cli.terminal.console import Progress, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped
 from latens.cli.terminal.targets import new_file
+from latens.system.wording import listed
 
 __all__ = ["compare", "stability", "suggest"]
 
@@ -52,6 +54,9 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
         raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
     if not (as_json or quiet):
         click.echo(printable(f"{table.source}: {table.sentence()}"))
+        aside = [f"--{role}" for role in ("weights", "exposure", "covariates") if reading[role]]
+        if aside:
+            click.echo(f"  structures are tried without {' and '.join(aside)}; the fit takes them")
     with Progress(quiet=quiet or as_json) as progress:
         progress("trying structures")
         seconds = None if max_time is None else _positive(max_time)
@@ -87,8 +92,10 @@ def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_
     else:
         source = sources(file, reading["views"])
         rows = {name: rows_for(model, source, reading)[0] for name, model in fitted.items()}
-        given = {name: beside(model, file, reading) for name, model in fitted.items()}
-        more = {what: {name: each.get(what) for name, each in given.items()} for what in ("exposure", "covariates")}
+        asked = asked_of(fitted, reading)
+        given = {name: beside(model, source, asked[name]).values for name, model in fitted.items()}
+        beside_rows = ("exposure", "covariates", "groups")
+        more = {what: {name: each.get(what) for name, each in given.items()} for what in beside_rows}
         found = latens.compare(fitted, X_test=rows, **more)
     _answer(found, page, open_, as_json, quiet, {"best": found.best, "by": found.by}, "")
 
@@ -97,22 +104,26 @@ def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_
 @click.argument("model", type=FILE)
 @click.option("--data", "file", type=FILE, help="The rows of its fit.")
 @row_options
-@click.option("--weights", metavar="NAME", help="The column of weights, if the fit had them.")
+@role_options("weights")
 @click.option("--samples", type=click.IntRange(min=2), default=50, show_default=True, help="Halves that are fitted.")
 @click.option("--max-time", type=float, default=300.0, show_default=True, help="Seconds for everything.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the halves.")
 @_answering
-def stability(model: Path, file: Path | None, weights: str | None, samples: int, max_time: float, seed: int,
-              out: Path | None, open_: bool, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+def stability(model: Path, file: Path | None, samples: int, max_time: float, seed: int, out: Path | None,
+              open_: bool, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Whether components return in halves of the rows."""
     page = None if out is None else new_file(out)
-    options = {**reading, "weights": weights, "out": None}
     if file is None and not reading["views"]:
         raise Refused(f"name the rows of the fit: latens stability {model} --data FILE, or --view NAME=FILE.")
-    fitted, rows, _ = ask(model, file, options)
+    fitted, source = load_model(model), sources(file, reading["views"])
     if not hasattr(fitted, "n_components_"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which has no components.")
-    given = beside(fitted, file, options)
+    if groups_of(fitted) and reading["groups"] is None:
+        raise Refused(
+            f"the model was fitted with the groups {listed(groups_of(fitted))}, and halves are fitted as it was; name "
+            "their column: --groups COLUMN."
+        )
+    rows, given = rows_for(fitted, source, reading)[0], beside(fitted, source, reading).values
     with Progress(quiet=quiet or as_json) as progress:
         progress("fitting halves of the rows")
         found = latens.stability(fitted, rows, samples, max_time=_positive(max_time), random_state=seed, **given)

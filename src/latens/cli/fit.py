@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
+from latens.cli.apply import whole_rows
 from latens.cli.fit_words import (
     BESIDE,
     Job,
@@ -24,7 +25,9 @@ from latens.cli.fit_words import (
     record,
     rows_options,
 )
+from latens.cli.likelihoods import check_counts, is_one_frame, likelihoods_of, likely_kinds, named_kinds
 from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata, read_table, reading_options, sources
+from latens.cli.roles import Beside
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
 from latens.cli.terminal.remedies import in_options
@@ -134,7 +137,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
     job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
-    job.asked_with = retyped_options(context, {"sep", "sheet", "exposure"})
+    job.asked_with = retyped_options(context, {"sep", "sheet", "exposure", "groups"})
     job.weighed_by = retyped_options(context, {"weights"})
     job.views = retyped_options(context, {"views"})
     if not (as_json or quiet):
@@ -249,107 +252,40 @@ def _fit_arguments(
     given: dict[str, Any] = {}
     if weights is not None:
         given["sample_weight"] = job.table.numbers_aside("weights", "--weights")
+        job.code["sample_weight"] = "table.numbers_aside('weights')"
     if groups is not None:
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
         path, _, column = groups.rpartition(":")
-        job.grouped_by = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
+        job.code["groups"] = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
     if exposure is not None:
         if job.choice.name not in WITH_KINDS:
             raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
         if job.choice.name == "multi-view":
-            _check_counts(_likely_kinds(job.table, likelihoods), len(job.table.parts))
+            check_counts(likely_kinds(job.table, likelihoods), len(job.table.parts))
         given["exposure"] = TOTAL if exposure == TOTAL else job.table.numbers_aside("exposure", "--exposure")
+        job.code["exposure"] = repr(TOTAL) if exposure == TOTAL else "table.numbers_aside('exposure')"
     covariates = job.table.covariates()
     if covariates:
         if job.choice.name != "multi-view":
             raise Refused(f"--covariates is for multi-view; {job.choice.name} has none.")
         given["covariates"] = covariates
+        job.code["covariates"] = "table.covariates()"
     if likelihoods and job.choice.name not in WITH_KINDS:
         raise Refused(f"--likelihood is for {' and '.join(WITH_KINDS)}; {job.choice.name} has none to choose.")
     if job.choice.name == "multi-view":
-        given["likelihoods"] = _likelihoods(job.table, likelihoods)
+        given["likelihoods"] = likelihoods_of(job.table, likelihoods)
     elif likelihoods:
-        given["likelihoods"] = _named_kinds(likelihoods, "column")
+        given["likelihoods"] = named_kinds(likelihoods, "column")
     if job.choice.name == "linear-regression":
         target = next((column.name for part in job.table.parts.values() for column in part.columns
                        if column.role == "target"), None)  # fmt: skip
         if target is None:
             raise Refused("linear-regression predicts a column: name it by --target NAME.")
         given["y"] = job.table.numbers_aside("target", "--target")
+        job.code["y"] = "table.numbers_aside('target')"
     return given
-
-
-def _check_counts(chosen: dict[str, str], n_files: int) -> None:
-    """Refuse exposures where no view of one file is of counts; several files may yet turn out to be."""
-    if n_files == 1 and not {"poisson", "negative-binomial"} & set(chosen.values()):
-        view = "numbers" if "numbers" in chosen else next(iter(chosen), "numbers")
-        raise Refused(
-            f"--exposure is for counts, and no view is taken as counts: add --likelihood {quote(view)}=poisson (or "
-            f"{quote(view)}=negative-binomial), or leave --exposure out."
-        )
-
-
-def _likely_kinds(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
-    """Likelihoods by view, those that a fit to one table of cells will guess included."""
-    chosen = _likelihoods(table, given)
-    if not _is_one_frame(table):
-        return chosen
-    from latens.estimators.frames.views_by_kind import learn_views
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit will say it
-        return learn_views(table.frame, chosen or None).likelihoods
-
-
-def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
-    """Those of views by kind of column where each level is a column of its own, and those that were asked for."""
-    from latens.intake.encoding import VIEW_LIKELIHOODS
-
-    if _is_one_frame(table):
-        return _by_column(table, _named_kinds(given, "view"))
-    known = VIEW_LIKELIHOODS if len(table.parts) == 1 else {}
-    chosen = {view: kind for view, kind in known.items() if view in table.views()}
-    return chosen | _named_kinds(given, "view")
-
-
-def _by_column(table: Intake, chosen: dict[str, str]) -> dict[str, str]:
-    """Kinds by column, where those of all numbers, counts, yes/no columns or categories were given together."""
-    from latens.intake.encoding import VIEWS
-
-    (part,) = table.parts.values()
-    kept = {column.name: column.kind for column in part.columns if column.is_kept}
-    out: dict[str, str] = {}
-    for name, kind in chosen.items():
-        together = [] if name in kept else [each for each, own in kept.items() if own in VIEWS.get(name, ())]
-        out |= dict.fromkeys(together or [name], kind)
-    return out | {name: kind for name, kind in chosen.items() if name in kept}
-
-
-def _is_one_frame(table: Intake) -> bool:
-    """Whether there is one table of cells: its columns are taken as they are, as of any data frame."""
-    if len(table.parts) > 1 or hasattr(table.matrix(), "toarray"):
-        return False
-    try:
-        require("pandas", "table")
-    except ImportError:
-        return False
-    return True
-
-
-def _named_kinds(given: tuple[str, ...], of: str) -> dict[str, str]:
-    """Kinds by name of a view or column."""
-    chosen = {}
-    for each in given:
-        name, equals, kind = each.partition("=")
-        if not equals:
-            example = "numbers=gaussian" if of == "view" else "visits=poisson"
-            raise Refused(
-                f"--likelihood {each} names no {of}; write --likelihood {of.upper()}=KIND, such as {example}."
-            )
-        chosen[name] = kind
-    return chosen
 
 
 def _groups(table: Intake, given: str) -> Any:
@@ -463,24 +399,24 @@ def _held_on(device: str | None, rows: Any) -> Any:
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
-        return (job.table.frame if _is_one_frame(job.table) else _views(job.table)), given
+        one = is_one_frame(job.table)
+        job.rows_code = [f"X = table.{'frame' if one else 'views()'}"]
+        return (job.table.frame if one else _views(job.table)), given
     encoded = job.table.encoded()
     if job.choice.name == "latent-classes" and encoded.has_words:
+        job.rows_code = ["X = table.encoded().leveled_frame()"]
         return encoded.leveled_frame(), given
     rows = encoded.frame()
-    if hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
-        rows = rows.toarray()
+    as_dense = hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture")
+    job.rows_code = [f"X = table.encoded().frame(){'.toarray()' if as_dense else ''}"]
+    rows = rows.toarray() if as_dense else rows
     if job.choice.name != "linear-regression":
         return rows, given
-    import numpy as np
-
-    values = np.asarray(rows, dtype=float)
-    whole = ~(np.isnan(values).any(axis=1) | np.isnan(given["y"]))
-    if not whole.all():
-        warnings.warn(f"{int((~whole).sum())} row(s) with a missing value were left out.", UserWarning, stacklevel=2)
-    if whole.sum() < 2:
-        raise Refused("fewer than two rows have all their values; leave out the emptiest columns: --drop NAME.")
-    return rows[whole], {name: np.asarray(value)[whole] for name, value in given.items()}
+    along = {name: given[name] for name in given if name in job.code}
+    rows, beside, lines = whole_rows(rows, Beside(along, job.code))
+    job.rows_code += lines
+    job.code = beside.code
+    return rows, given | beside.values
 
 
 def _views(table: Intake) -> dict[str, Any]:
@@ -568,6 +504,7 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         sweep=job.sweep,
         seconds=job.seconds,
         given={name: value for name, value in job.given.items() if name in BESIDE},
+        sample_weight=job.given.get("sample_weight"),
         command=job.command,
         recipe=recipe(job),
         model_file=out.name if out is not None else "",

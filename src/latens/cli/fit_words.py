@@ -34,8 +34,9 @@ class Job:
     given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
     command: str = ""  # as it was typed
     call: str = ""  # of latens.read, that takes the file in the same way
+    rows_code: list[str] = field(default_factory=list)  # lines of Python that make the rows of the table that was read
+    code: dict[str, str] = field(default_factory=dict)  # expressions for what `fit` takes besides rows
     known_by: str = ""  # the expression that gives what else is known of the rows
-    grouped_by: str = ""  # the expression that gives the groups of the rows
     asked_with: str = ""  # options by which other commands read such rows
     weighed_by: str = ""  # the option of weights, as it was typed
     views: str = ""  # the files by view, as options
@@ -165,7 +166,7 @@ def _next(job: Job, paths: dict[str, Path]) -> str:
     if job.choice.name == "linear-regression":
         act, answers = "predict", "predicted"
     suffix = job.file.suffix if job.file is not None else ".csv"
-    rows = job.views or f"new{suffix}" + (f" {job.asked_with}" if job.asked_with else "")
+    rows = " ".join(words for words in (job.views or f"new{suffix}", job.asked_with) if words)
     stem = Path(path).stem if job.views else "new"
     return f"next: latens {act} {quote(path)} {rows} --out {quote(stem)}_{answers}.csv"
 
@@ -186,28 +187,12 @@ def recipe(job: Job) -> list[str]:
     """Lines of Python that read the file, fit the model and write the page as this command did."""
     from latens.report.sections.data import constructor_call
 
-    table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
-    if job.choice.name == "multi-view":
-        rows = "X = table.views()" if isinstance(job.rows, dict) else "X = table.frame"
-    elif job.choice.name == "latent-classes" and job.table.encoded().has_words:
-        rows = "X = table.encoded().leveled_frame()"
-    else:
-        rows = "X = table.encoded().frame()"
-    words = {}
-    for name, value in job.given.items():
-        if name in asides and not isinstance(value, str):
-            words[name] = f"{name}=table.aside({asides[name]!r})"
-        elif name == "covariates":
-            words[name] = "covariates=table.covariates()"
-        elif name == "groups":
-            words[name] = f"groups={job.grouped_by}"
-        elif name != "checkpoint":
-            words[name] = f"{name}={value!r}"
-    about = [words[name] for name in ("y", *BESIDE) if name in words]
-    about += [f"metadata={job.known_by}"] if job.known_by else []
-    fit = f"model.fit({', '.join(['X', *words.values()])})"
-    shown = ", ".join(["model", "X", '"page.html"', *about])
-    return [table, rows, f"model = {constructor_call(job.model)}", fit, f"latens.report({shown})"]
+    words = [f"{name}={word}" for name, word in job.code.items()]
+    about = [f"metadata={job.known_by}"] if job.known_by else []
+    fit = f"model.fit({', '.join(['X', *words])})"
+    shown = ", ".join(["model", "X", '"page.html"', *words, *about])
+    read = [f"table = {job.call}", *job.rows_code]
+    return [*read, f"model = {constructor_call(job.model)}", fit, f"latens.report({shown})"]
 
 
 def record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def compare(
     sample_weight: Any = None,
     exposure: Any = None,
     covariates: Any = None,
+    groups: Any = None,
     max_time: float | None = None,
     checkpoint: Any = None,
 ) -> Comparison:
@@ -89,7 +90,7 @@ def compare(
     sample_weight : array of shape (n,), optional
         How much each row of `X_test` counts in the mean density; those of a table that was read with `weights=`, if
         not given.
-    exposure, covariates : array, dict or data frame, optional
+    exposure, covariates, groups : array, dict or data frame, optional
         Of `X_test`, for the models that were fitted with them; by the names of the models where they differ. Those of
         a table that was read with them are taken.
     max_time : float, optional
@@ -118,7 +119,7 @@ def compare(
         if sample_weight is not None:
             raise ValueError("sample_weight is of X_test, which is not given: bounds have the weights of their fits.")
         return _by_bound(models)
-    beside = {"exposure": exposure, "covariates": covariates}
+    beside = {"exposure": exposure, "covariates": covariates, "groups": groups}
     scores = _densities(models, X_test, beside, Budget(max_time), checkpoint)
     left_out = [name for name in models if name not in scores]
     first = next(iter(scores))
@@ -306,9 +307,11 @@ def _of_model(value: Any, name: str, models: Mapping[str, Any]) -> Any:
 
 
 def _has(model: Any, what: str) -> bool:
-    """Whether a model was fitted with exposures or covariates."""
+    """Whether a model was fitted with exposures, covariates or groups."""
     if what == "exposure":
         return bool(getattr(model, "_is_exposed", False))
+    if what == "groups":
+        return bool(getattr(getattr(model, "layout_", None), "groups", ()))
     return getattr(model, "_covariates", None) is not None
 
 
@@ -349,14 +352,14 @@ def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats], 
 
 def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
     """Warn where rows have the number and the means of those of a fit: it has seen them."""
-    try:
-        x = np.asarray(X_test, dtype=float)
+    for name, model in models.items():
+        try:
+            x = np.asarray(_of_model(X_test, name, models), dtype=float)
+        except (TypeError, ValueError):  # views, or columns that are no numbers
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that nothing is seen of has no mean
             means, spread = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
-    except (TypeError, ValueError):  # views, or columns that are no numbers
-        return
-    for name, model in models.items():
         facts = _rows_of_fit(model)
         if facts["rows"] != n or facts["origin"] is None or means.shape != (len(facts["origin"]),):
             continue

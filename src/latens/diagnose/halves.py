@@ -41,7 +41,7 @@ from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
 from latens.estimators.frames.roles import of_samples, refuse_roles
-from latens.estimators.frames.row_labels import beside_rows
+from latens.estimators.frames.row_labels import beside_rows, joined_by_name
 from latens.estimators.multi_view.exposure import exposure_aside
 from latens.estimators.multi_view.tables.wide import tables_of
 from latens.intake import Intake
@@ -161,6 +161,7 @@ def _columns_aside(model: Any, X: Any, fit_params: dict[str, Any]) -> tuple[Any,
     if isinstance(X, Intake) and "exposure" not in known:
         return X.encoded().frame(), given  # of models that take numbers alone
     X, exposure = exposure_aside(tables_of(X), given.get("exposure"))
+    X = joined_by_name(X)  # halves are by place
     return X, given if exposure is None else given | {"exposure": exposure}
 
 

@@ -18,7 +18,7 @@ from latens.intake.missing_codes import NamedMissing
 from latens.intake.parts import Part, encodings_of
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import Choices, dates_as_names, tell_several_ways, treat
+from latens.intake.treatment import Choices, counts_together, dates_as_names, tell_several_ways, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -358,7 +358,7 @@ def read(
     own = {label: choices.of_view(label, table.names) for label, table in tables.items()} if len(tables) > 1 else {}
     choices.check_views(own, {label: table.names for label, table in tables.items()})
     parts = {
-        label: _part(table, own.get(label, choices), named.words, format, transpose, files[label])
+        label: _part(table, own.get(label, choices), named.words, format, transpose, files[label], len(tables) > 1)
         for label, table in _noting_unfound(tables, named.words).items()
     }
     return Intake(", ".join(_label(one) for one in given.values()), parts)
@@ -472,11 +472,12 @@ def _part(
     format: str | None,
     transpose: bool,
     label: str,
+    among_others: bool,
 ) -> Part:
     if isinstance(table, SparseTable):
-        return _sparse_part(table, choices, format, transpose, label)
+        return _sparse_part(table, choices, format, transpose, label, among_others)
     table, taken = table.without(missing_words)
-    if table.n_rows < 2:
+    if table.n_rows < 2 and choices.columns != ():
         raise TableRefused(
             f"{label} has {table.n_rows} row; columns can be distinguished from two rows on. A row for a fitted model: "
             "latens.read(path, like=model)."
@@ -494,6 +495,7 @@ def _part(
     columns, values = treat(table, choices)
     tell_several_ways(columns)
     columns = dates_as_names(columns, table)
+    columns = counts_together(columns, values) if among_others else columns
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
     rows = table.row_names if names is None else unique_names(values[table.names.index(names)])
@@ -505,7 +507,9 @@ def _part(
     return Part(columns, replace(table, values=values, row_names=rows), encoding, texts)
 
 
-def _sparse_part(table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str) -> Part:
+def _sparse_part(
+    table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str, among_others: bool
+) -> Part:
     choices.check(table.names)
     if format is None and not transpose:
         _refuse_transposed(label, table.names, table.row_names)
@@ -522,6 +526,9 @@ def _sparse_part(table: SparseTable, choices: Choices, format: str | None, trans
             whole = bool(np.all(data == np.floor(data)) and np.all(data > 0))
             kinds.append(Column(name, "count" if whole else "number", log1p=bool({name, "all"} & set(choices.log1p))))
     kept = tuple(column for column in kinds if column.is_kept)
+    if among_others and {column.kind for column in kept} == {"binary", "count"}:  # of rare things there is one at most
+        kinds = [replace(each, kind="count", levels=()) if each.kind == "binary" else each for each in kinds]
+        kept = tuple(column for column in kinds if column.is_kept)
     left_out = tuple(column.name for column in kinds if not column.is_kept)
     return Part(tuple(kinds), table, Encoding(kept, None, format or table.format, transpose, left_out=left_out))
 

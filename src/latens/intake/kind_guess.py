@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POISSON_RATIO", "count_kind", "guess_kind"]
+__all__ = ["COUNT_REACH", "POISSON_RATIO", "count_kind", "guess_kind"]
 
 LEAST_SKEW = 0.5  # of a Poisson variable's skewness, 1 / sqrt(mean), that counts have at least
 POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
+COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 
 
 def guess_kind(values: NDArray[np.float64]) -> str:

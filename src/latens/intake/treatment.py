@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from latens.errors import MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
-from latens.intake.kind_guess import count_kind
+from latens.intake.kind_guess import COUNT_REACH, count_kind
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import missing_codes
 from latens.intake.numbers.cell import number_in
@@ -24,7 +24,7 @@ from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.text_files.dialect import NAMELESS
 from latens.system.wording import listed
 
-__all__ = ["Choices", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
+__all__ = ["Choices", "counts_together", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -201,6 +201,24 @@ def tell_several_ways(columns: Sequence[Column]) -> None:
                 f"To have numbers, {remedy}{levels}.",
             )
         )
+
+
+def counts_together(columns: Sequence[Column], values: Sequence[Values]) -> tuple[Column, ...]:
+    """The columns of a table; where all of its numbers count something and some show it, all are counts.
+
+    Those that show it have zeros, a tail and a variance of about the mean. Common things are never 0, and a table of
+    counts would be cut into two.
+    """
+    numbers = [j for j, column in enumerate(columns) if column.is_kept and column.kind in ("number", "scale", "count")]
+    if not any(columns[j].kind == "count" for j in numbers) or any(columns[j].log1p for j in numbers):
+        return tuple(columns)
+    facts = _Facts.of(np.column_stack([values[j] for j in numbers]))
+    if not _are_counts(facts):
+        return tuple(columns)
+    return tuple(
+        replace(column, kind="count", note="" if column.kind == "scale" else column.note) if j in numbers else column
+        for j, column in enumerate(columns)
+    )
 
 
 def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:
@@ -464,6 +482,15 @@ def _is_count(facts: _Facts, at: int) -> bool:
     if facts.low[at] < 0 or not facts.zeros[at]:
         return False
     return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) == "poisson"
+
+
+def _are_counts(facts: _Facts) -> bool:
+    """Whether columns are all whole numbers from 0 with the tails of counts, and most show zeros or reach far."""
+    moments = zip(facts.mean.tolist(), facts.variance.tolist(), facts.skew.tolist(), strict=True)
+    tailed = np.array([count_kind(*each) is not None for each in moments])
+    far = (facts.low > 0) & (facts.high >= COUNT_REACH * facts.low)
+    most = np.mean(far | (tailed & facts.zeros)) > 0.5
+    return bool(most and ((facts.low >= 0) & facts.whole & (tailed | far)).all())
 
 
 def _words(name: str) -> str:

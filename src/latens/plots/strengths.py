@@ -77,7 +77,7 @@ def strengths(model: Any, view: str | None = None, X: Any = None) -> Strengths:
 
 def class_rows(model: Any) -> list[ClassRow]:
     """The lines of `profiles_` but those of spreads, each beside all classes together."""
-    weights, found = np.asarray(model.weights_), []
+    weights, found, exposed = np.asarray(model.weights_), [], bool(getattr(model, "_is_exposed", False))
     spreads = {row[0]: np.array(row[3:], dtype=float) for row in model.profiles_.rows if row[2] in ("s.d.", "scale")}
     for name, kind, what, *values in model.profiles_.rows:
         if what in ("s.d.", "scale", "size", "degrees of freedom"):
@@ -85,7 +85,9 @@ def class_rows(model: Any) -> list[ClassRow]:
         value = np.array(values, dtype=float)
         usual = float(weights @ value)
         if what == "mean":
-            within = spreads[name] ** 2 if name in spreads else np.maximum(value, 0.0)  # of counts, about their mean
+            # counts vary about as much as their mean; rates as much as exposures let them, so that theirs are set
+            # beside what classes differ by
+            within = spreads[name] ** 2 if name in spreads else (0.0 if exposed else 1.0) * np.maximum(value, 0.0)
             variance, level = float(weights @ ((value - usual) ** 2 + within)), ""
         else:
             variance, level = usual * (1 - usual), what.removeprefix("P(").removesuffix(")")

@@ -96,7 +96,7 @@ def report(
     **about
         `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
         was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
-        `groups`, `exposure`, `covariates` and `precision`, as they were given to `fit`; `stability`, what
+        `groups`, `exposure`, `covariates`, `precision` and `sample_weight`, as `fit` was given them; `stability`, what
         `latens.stability` found; `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again;
         `why`, the reason to take this model.
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from latens.estimators.association import metadata_columns
-from latens.estimators.frames.row_labels import beside_rows, in_row_order
+from latens.estimators.frames.row_labels import beside_rows, in_row_order, joined_by_name
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
-from latens.report.measures.sample import RowSample, joined_by_name, n_rows_of, row_labels, sample_rows
+from latens.report.measures.sample import RowSample, n_rows_of, row_labels, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
 from latens.system.fingerprint import fingerprint
 
@@ -67,6 +67,8 @@ class Entry:
         Numbers of components asked for, found, and their bounds, where several were tried.
     given : dict
         What `transform` takes besides rows, as it was given to `fit`: groups, precision, exposure of several views.
+    sample_weight : array of shape (N,), optional
+        How often each row counted in the fit.
     stability : Stability, optional
         What `latens.stability` found about this model.
     command : str
@@ -100,6 +102,7 @@ class Entry:
     treatment: Any = None
     sweep: Sequence[tuple[int, int, float]] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
+    sample_weight: Any = None
     stability: Any = None
     command: str = ""
     recipe: Sequence[str] = ()
@@ -110,6 +113,8 @@ class Entry:
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", joined_by_name(self.X))
         object.__setattr__(self, "given", beside_rows(self.X, self.given))
+        weight = beside_rows(self.X, {"sample_weight": self.sample_weight})
+        object.__setattr__(self, "sample_weight", weight["sample_weight"])
         object.__setattr__(self, "y", in_row_order("y", self.y, self.X))
 
     @property
@@ -155,6 +160,23 @@ class Entry:
     def sample(self) -> RowSample | None:
         """The rows that the page looks at, or None without rows that can be looked at."""
         return None if self.X is None else sample_rows(self.model, self.X, self.given)
+
+    @property
+    def given_to_fit(self) -> dict[str, Any]:
+        """What `fit` was given besides rows and a target: what its answers take, and weights."""
+        every = {**self.given, "sample_weight": self.sample_weight}
+        return {name: value for name, value in every.items() if value is not None}
+
+    def call(self, words: str, *, of_fit: bool = True) -> str:
+        """A call of Python about the rows, with what stands beside them.
+
+        Answers about rows take no weights, which are `of_fit` alone.
+
+        >>> Entry(None, sample_weight=[1.0]).call("model.intervals(X)")
+        'model.intervals(X, sample_weight=sample_weight)'
+        """
+        names = [name for name in self.given_to_fit if of_fit or name in self.given]
+        return words.removesuffix(")") + "".join(f", {name}={name}" for name in names) + ")"
 
     @cached_property
     def profile(self) -> Profile | None:

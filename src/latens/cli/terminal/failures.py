@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from latens.cli.terminal.remedies import in_options
 from latens.errors import FitInterrupted, TableRefused
 
 __all__ = ["INTERRUPTED", "FriendlyGroup", "Interrupted", "Refused", "debug_option", "one_line"]
@@ -117,7 +118,7 @@ def one_line(text: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"Warning: {one_line(str(message))}", err=True)
+    click.echo(f"Warning: {in_options(one_line(str(message)))}", err=True)
 
 
 def _one_line(error: Exception) -> str:

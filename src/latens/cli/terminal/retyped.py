@@ -44,8 +44,11 @@ def retyped_options(context: click.Context, only: Collection[str]) -> str:
     return retyped(context, "", only=only).removeprefix("latens ''").strip()
 
 
-def read_call(source: Any, options: Mapping[str, Any]) -> str:
-    """The call of `latens.read` that takes a file as the command did; options at their defaults are left out."""
+def read_call(source: Any, options: Mapping[str, Any], function: str = "latens.read", *more: str) -> str:
+    """The call of `latens.read` that takes a file as the command did; options at their defaults are left out.
+
+    `function` is another one that reads, `more` what it takes after the file.
+    """
     where = {name: str(path) for name, path in source.items()} if isinstance(source, dict) else str(source)
     given = [f"{name}={value!r}" for name, value in options.items() if value not in (None, (), [], False, "auto")]
-    return f"latens.read({', '.join([repr(where), *given])})"
+    return f"{function}({', '.join([repr(where), *more, *given])})"

@@ -17,7 +17,16 @@ from typing import Any
 from latens.errors import RowsByPlace, warn
 from latens.system.wording import listed
 
-__all__ = ["are_counted", "beside_rows", "in_row_order", "is_labelled", "labels_of", "places_of_rows"]
+__all__ = [
+    "are_counted",
+    "beside_rows",
+    "has_numbers",
+    "in_row_order",
+    "is_labelled",
+    "joined_by_name",
+    "labels_of",
+    "places_of_rows",
+]
 
 MEANT = 0.5  # share of labels in common from which they are taken to be more than chance
 
@@ -41,6 +50,24 @@ def are_counted(labels: Sequence[str]) -> bool:
     (True, False, False)
     """
     return all(label == str(place) for place, label in enumerate(labels))
+
+
+def has_numbers(index: Any) -> bool:
+    """Whether an index of pandas is the places of the rows, which name none of them."""
+    return getattr(index, "start", None) is not None
+
+
+def joined_by_name(X: Any) -> Any:
+    """Views whose rows have names, each with the rows of all in order of appearance; those it lacks are missing."""
+    views = list(X.values()) if isinstance(X, Mapping) else []
+    named = all(is_labelled(view) and not has_numbers(view.index) for view in views)
+    names = [list(map(str, view.index)) for view in views] if named else []
+    if len(names) < 2 or all(each == names[0] for each in names):
+        return X
+    joined = list(dict.fromkeys(name for each in names for name in each))
+    return {
+        view: frame.set_axis(own, axis=0).reindex(joined) for (view, frame), own in zip(X.items(), names, strict=True)
+    }
 
 
 def in_row_order(name: str, values: Any, X: Any) -> Any:

@@ -59,7 +59,7 @@ def certainty_of(entry: Entry) -> Certainty:
     model = entry.model
     if not hasattr(model, "intervals") or not (hasattr(model, "posterior_") or hasattr(model, "coef_")):
         return Certainty(None, "")
-    type_this = "Intervals: model.intervals(X)."
+    type_this = f"Intervals: {entry.call('model.intervals(X)')}."
     method = "auto"
     if hasattr(model, "_numbers"):
         n_numbers = _n_published(model)
@@ -74,7 +74,7 @@ def certainty_of(entry: Entry) -> Certainty:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = (
-                model.intervals(entry.X, method=method, **entry.given)
+                model.intervals(entry.X, method=method, **entry.given_to_fit)
                 if entry.family != "regression"
                 else model.intervals()
             )

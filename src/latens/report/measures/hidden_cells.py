@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,9 +77,7 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
         return None
     mean, std = filled
     spread = np.where(sample.spread > 0, sample.spread, 1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        usual = np.nan_to_num(np.nanmean(values, axis=0))
+    usual = np.nan_to_num(sample.means)
     error, plain = (((guess - rows) / spread)[hide] for guess in (mean, np.broadcast_to(usual, rows.shape)))
     inside = np.abs(mean - rows)[hide] <= 1.96 * std[hide]
     coverage = float("nan") if entry.binary or not np.any(std[hide] > 0) else float(np.mean(inside))

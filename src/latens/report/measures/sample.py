@@ -12,8 +12,9 @@ import numpy as np
 
 from latens.array.transfer import host
 from latens.estimators.fitted_parts import entries_of
+from latens.estimators.frames.row_labels import has_numbers
 
-__all__ = ["RowSample", "beside", "joined_by_name", "n_rows_of", "row_labels", "row_names", "sample_rows", "take_rows"]
+__all__ = ["RowSample", "beside", "n_rows_of", "row_labels", "row_names", "sample_rows", "take_rows"]
 
 MOST_ROWS = 5000
 MOST_ENTRIES = 2e7  # of the rows looked at, as numbers: each is asked for its density and its codes
@@ -65,6 +66,13 @@ class RowSample:
         return np.asarray(host(answer) if not hasattr(answer, "iloc") else answer, dtype=np.float64)
 
     @cached_property
+    def means(self) -> np.ndarray:
+        """(D,), mean of each column over its observed entries; NaN where no row shows it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no row shows
+            return np.asarray(np.nanmean(self.values, axis=0))
+
+    @cached_property
     def spread(self) -> np.ndarray:
         """(D,), standard deviation of each column over its observed entries; 0 where it does not vary."""
         with warnings.catch_warnings():
@@ -108,22 +116,9 @@ def beside(value: Any, index: np.ndarray, n: int) -> Any:
     return value.iloc[index] if hasattr(value, "iloc") else np.asarray(value)[index]
 
 
-def joined_by_name(X: Any) -> Any:
-    """Views whose rows have names, each with the rows of all in order of appearance; those it lacks are missing."""
-    views = list(X.values()) if isinstance(X, Mapping) else []
-    names = [row_names(view) if hasattr(view, "iloc") else None for view in views]
-    if len(views) < 2 or None in names or all(each == names[0] for each in names):
-        return X
-    joined = list(dict.fromkeys(name for each in names for name in each or ()))
-    return {
-        view: frame.set_axis(own, axis=0).reindex(joined) for (view, frame), own in zip(X.items(), names, strict=True)
-    }
-
-
 def row_names(X: Any) -> list[str] | None:
     """Names of the rows of a data frame, a dict of them or annotated data; None where rows are only numbered."""
-    labels = _index_of(X)
-    return None if getattr(labels, "start", None) is not None else row_labels(X)
+    return None if has_numbers(_index_of(X)) else row_labels(X)
 
 
 def row_labels(X: Any) -> list[str] | None:

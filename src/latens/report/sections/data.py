@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ __all__ = ["by_column", "constructor_call", "reproduce", "sweep"]
 MOST_COLUMNS = 300
 MOST_OPEN = 40  # columns of a table that is shown before anybody asks
 GUESSED = "What columns were taken as was guessed; likelihoods={...} chooses otherwise."
+MOST_LETTERS = 200  # of a parameter in a line of Python
 ROUNDING = 1e-12  # of a column's sd: means that small are 0
 CODE = Markup('<pre class="{}">{}</pre>')
 
@@ -38,9 +38,7 @@ def by_column(entry: Entry) -> Section | None:
     values, names = sample.values, entry.column_names(sample.values.shape[1])
     kinds = _kinds(entry, len(names))
     rows_ = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no row shows
-        means = np.nanmean(values[:, :MOST_COLUMNS], axis=0)
+    means = sample.means[:MOST_COLUMNS].copy()
     means[np.abs(means) < ROUNDING * sample.spread[: len(means)]] = 0.0
     for d, name in enumerate(names[:MOST_COLUMNS]):
         missing = f"{100 * float(np.mean(~np.isfinite(values[:, d]))):.1f} %"
@@ -69,13 +67,13 @@ def reproduce(entry: Entry) -> Section | None:
         return None
     of_file = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
     read = f"X = latens.read({entry.source!r}).frame" if of_file else "X = ...  # the rows of this page"
-    target = "X, y" if entry.family == "regression" else "X"
-    given = [name for name, value in entry.given.items() if value is not None]
-    beside = "".join(f", {name}={name}" for name in given)
-    known = [f"{name} = ...  # as it was given to fit" for name in given]
-    fit = (f"model = {constructor_call(model)}", f"model.fit({target}{beside})")
-    recipe = entry.recipe or (read, *known, *fit, f'latens.report(model, X, "page.html"{beside})')
-    lines = ["import latens", "", *recipe]
+    target = ["y"] if entry.family == "regression" else []
+    known = [f"{name} = ...  # as it was given to fit" for name in [*target, *entry.given_to_fit]]
+    fit = (f"model = {constructor_call(model)}", entry.call(f"model.fit({', '.join(['X', *target])})"))
+    shown = ", ".join(["model", "X", '"page.html"', *("y=y" for _ in target)])
+    recipe = entry.recipe or (read, *known, *fit, entry.call(f"latens.report({shown})"))
+    imports = [line for line in recipe if line.startswith(("import ", "from "))]
+    lines = ["import latens", *imports, "", *(line for line in recipe if line not in imports)]
     command = entry.command or (f"latens fit {entry.source} --report page.html" if of_file else "")
     blocks = [CODE.format("copied", command)] if command else []
     blocks.append(CODE.format("copied python", "\n".join(lines)))
@@ -84,7 +82,7 @@ def reproduce(entry: Entry) -> Section | None:
 
 
 def constructor_call(model: Any) -> str:
-    """The constructor's call with what differs from its defaults."""
+    """The constructor's call with what differs from its defaults; an ellipsis stands for what has no short form."""
     kind = type(model)
     given = model.get_params(deep=False)
     try:
@@ -92,16 +90,18 @@ def constructor_call(model: Any) -> str:
     except TypeError:
         usual = {}
     own = [
-        f"{name}={value!r}" for name, value in given.items() if repr(value) != repr(usual.get(name)) and _plain(value)
+        f"{name}={repr(value) if _plain(value) else '...'}"
+        for name, value in given.items()
+        if repr(value) != repr(usual.get(name))
     ]
     return f"latens.{kind.__name__}({', '.join(own)})"
 
 
 def _plain(value: object) -> bool:
-    return (
-        isinstance(value, int | float | str | bool | tuple | list | dict | np.integer | np.floating)
-        and len(repr(value)) < 200
-    )
+    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        return True  # words by column, such as likelihoods, of which none may be left out
+    plain = isinstance(value, int | float | str | bool | tuple | list | dict | np.integer | np.floating)
+    return plain and len(repr(value)) < MOST_LETTERS
 
 
 def _kinds(entry: Entry, d: int) -> list[str]:

@@ -54,7 +54,7 @@ def _typed(entry: Entry, act: str, file: str) -> str:
     rows = join(word for word in words if word != "--data")  # these commands take one file as it is
     if entry.model_file and entry.source:
         return f"latens {act} {quote(entry.model_file)} {rows} --out {file}"
-    return f"model.{act}(X)"
+    return entry.call(f"model.{act}(X)", of_fit=False)
 
 
 def _scores(entry: Entry) -> tuple[Sequence[str], Iterable[Sequence[Any]]] | None:

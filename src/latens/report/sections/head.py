@@ -144,12 +144,12 @@ def stability_command(entry: Entry) -> Markup:
     if entry.model_file and rows:
         words = f"latens stability {quote(entry.model_file)} {rows}".split(" ")
         return Markup(" ").join(OPTION.format(word) if word.startswith("--") else word for word in words)
-    return Markup("latens.stability(model, X)")
+    return Markup("{}").format(entry.call("latens.stability(model, X)"))
 
 
 def _predicted(entry: Entry) -> tuple[str, str]:
     if entry.y is None or entry.sample is None:
-        return "", "Predictions: not tried without targets (y=)."
+        return "", f"Predictions: not tried without targets ({'--target NAME' if entry.command else 'y='})."
     y, (mean, std) = _targets(entry), entry.model.predict(entry.sample.X, return_std=True)
     inside = float(np.mean(np.abs(y - np.asarray(mean)) <= 1.96 * np.asarray(std)))
     return "good" if inside >= 0.85 else "doubtful", f"{_percent(inside)} of the targets lie in their 95 % interval."

@@ -48,7 +48,8 @@ def trust(entry: Entry) -> Section | None:
         table = _table(entry)
         if len(certainty.table.rows) > MOST_INTERVALS:
             notes.append(
-                f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; model.intervals(X) has all."
+                f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; "
+                f"{entry.call('model.intervals(X)')} has all."
             )
     parts = () if table is None else (Section("Intervals one by one", table=table, folded=len(table.rows) > MOST_OPEN),)
     return Section("Can I trust it", notes=tuple(notes), figures=figures, parts=parts, anchor="trust")

@@ -17,7 +17,7 @@ from latens.core import Rows, Survey, blocks
 from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.intake import Encoding
-from latens.intake.kind_guess import POISSON_RATIO, count_kind
+from latens.intake.kind_guess import COUNT_REACH, POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
 from latens.models.likelihoods.names import LIKELIHOODS, Kind, refuse_unknown
 from latens.system.wording import listed
@@ -26,7 +26,6 @@ __all__ = ["KINDS", "ChosenKinds", "check_likelihoods", "guess_from_survey", "gu
 
 KINDS = tuple(LIKELIHOODS)
 LARGE_COUNT = 20  # whole numbers above it may be measurements as well as counts
-COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
 

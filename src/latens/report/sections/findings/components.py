@@ -115,7 +115,7 @@ def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
             extra.append(("mean probability", [f"{value:.2f}" for value in sure]))
     elif hasattr(model, "usage_"):
         extra.append(("on in", [f"{100 * float(value):.1f} %" for value in model.usage_]))
-    if hasattr(model, "tails_"):
+    if entry.family == "sources":  # of views it is one of columns
         extra.append(("tails (degrees of freedom)", [number(float(value)) for value in model.tails_]))
     return extra
 

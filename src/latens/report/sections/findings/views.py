@@ -81,7 +81,7 @@ def top_entries(entry: Entry) -> Section | None:
         top = profile.top(k, MOST_FEATURES)
         top = sorted(top, key=lambda d: -profile.strength[d, k])
         x = sample.values[order][:, top]
-        centre = np.nan_to_num(np.nanmean(sample.values[:, top], axis=0))
+        centre = np.nan_to_num(sample.means[top])
         z = (x - centre) / np.where(sample.spread[top] > 0, sample.spread[top], 1.0)
         chart = picture_rows(Scale(2.5, True).paint(z.T), [profile.columns[d] for d in top])
         figures.append(Figure(chart, f"{entry.labels[k]}: rows from its lowest to its highest value."))
