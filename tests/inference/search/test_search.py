@@ -245,7 +245,9 @@ def test_scales_of_heavy_sources_that_settle_in_a_few_local_steps_are_found_agai
         rng.standard_t(0.5, size=(150, k)).clip(-1e3, 1e3) @ rng.normal(size=(k, 6)) + rng.normal(size=(150, 6))
     )
     model = NoisyIca(6)
-    q = replace(model.prior(k), loadings=replace(model.prior(k).loadings, weights=told(rng.normal(size=(k, 6)))))
+    q = replace(
+        model.prior(k), loadings=replace(model.prior(k).loadings, weights=weights_about(rng.normal(size=(k, 6))))
+    )
     ascents = []
 
     def ascent(*given: Any, **options: Any) -> Fit:
@@ -261,7 +263,7 @@ def test_scales_of_heavy_sources_that_settle_in_a_few_local_steps_are_found_agai
     assert [len(one.trace) for one in ascents] == [1, 1]
 
 
-def told(mixing: np.ndarray) -> NormalGamma:
+def weights_about(mixing: np.ndarray) -> NormalGamma:
     n = 100.0
     return NormalGamma(mixing, n * np.eye(len(mixing))[None], np.full(6, n), np.full(6, n))
 
