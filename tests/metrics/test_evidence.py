@@ -185,3 +185,17 @@ def test_labels_that_are_none_are_refused() -> None:
     factors = latens.FactorAnalysis(1, prior="ard", random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"labels must be 40 x 1 numbers.*got shape \(40,\)"):
         log_evidence(factors, X, labels=np.zeros(40), n_chains=1, n_steps=4)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")
+def test_sources_of_two_narrow_levels_come_above_the_bound() -> None:
+    """Signs that are drawn given sources stay what they are, and draws of the prior come upon sources late or never."""
+    rng = np.random.default_rng(0)
+    levels = np.where(rng.random((150, 2)) < 0.5, -1.0, 1.0) + 0.05 * rng.normal(size=(150, 2))
+    X = levels @ (2 * rng.normal(size=(2, 4))) + 0.3 * rng.normal(size=(150, 4))
+    model = latens.NoisyICA(2, random_state=0).fit(X)
+    assert (model.levels_ > 0.9).all()
+    found = log_evidence(model, X, n_chains=4, n_steps=200)
+    assert np.isfinite(found.error)
+    assert model.elbo_ - 2 < found.value < model.elbo_ + 30

@@ -11,6 +11,7 @@ import pytest
 import latens
 from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
+from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.noisy_ica.estimator import NoisyICA
 from latens.estimators.noisy_ica.starts import factor_start, likely_number, supported_number
 from latens.metrics import amari_distance, match_components, source_correlation
@@ -307,3 +308,18 @@ def test_few_rows_of_many_sensors_start_without_products_of_all_pairs(monkeypatc
     assert np.abs(by_rows[0]) == pytest.approx(np.abs(by_pairs[0]), abs=1e-3)
     assert by_rows[1] == pytest.approx(by_pairs[1], rel=1e-3)
     assert supported_number(Rows(X), 4) == 2
+
+
+def test_of_more_sources_than_a_covariance_shows_the_two_weakest_may_vanish() -> None:
+    """Of five sensors it shows two: a third and further ones are there for their shapes alone."""
+    x = np.random.default_rng(0).standard_t(3, size=(300, 5))
+    for k, n_fading in ((2, 0), (5, 2)):
+        model = latens.NoisyICA(k, moves=False, prune=False, random_state=0).fit(x)
+        parts = fitted_parts(model)
+        fading = parts.model.fading(parts.state.q, parts.state.stats)
+        strength = parts.model.strength(parts.state.q)
+        assert fading.sum() >= n_fading
+        if n_fading:
+            assert fading[np.argsort(strength)[:n_fading]].all()
+        else:
+            assert not fading[strength >= 2].any()

@@ -16,14 +16,17 @@ from latens.errors import ElboDecreased
 from latens.estimators.rows.data import InMemory
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
+from latens.families.normal_gamma import NormalGamma
 from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.search import optimum
 from latens.inference.search.optimum import NATS_OF_CODES, Search
 from latens.inference.search.surprise import badly_explained
+from latens.inference.sweep import serial_sweep
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.binary_factors.posteriors import MeanField, Switches
 from latens.models.mixture.model import Mixture
+from latens.models.noisy_ica.model import NoisyIca
 from tests.inference.toy import fit_at, some_rows
 
 
@@ -233,6 +236,36 @@ def test_a_bound_that_rests_on_codes_which_rows_do_not_find_again_is_not_returne
     assert {event.restart for event in fit.trace} == {0}
     plain = replace(search, moves=False).on_all([rows], rows, [start])
     assert plain.elbo > fit.elbo  # an ascent that is asked for without a search is what it is
+
+
+def test_scales_of_heavy_sources_that_settle_in_a_few_local_steps_are_found_again() -> None:
+    """A single local step from anywhere leaves them far away: an ascent from there would be for nothing."""
+    rng, k = np.random.default_rng(0), 4
+    rows = Rows(
+        rng.standard_t(0.5, size=(150, k)).clip(-1e3, 1e3) @ rng.normal(size=(k, 6)) + rng.normal(size=(150, 6))
+    )
+    model = NoisyIca(6)
+    q = replace(
+        model.prior(k), loadings=replace(model.prior(k).loadings, weights=weights_about(rng.normal(size=(k, 6))))
+    )
+    ascents = []
+
+    def ascent(*given: Any, **options: Any) -> Fit:
+        ascents.append(fit := ascend(model, *given, **{"tol": 1e-6, **options}))
+        return fit
+
+    search = Search(model, ascent, seed=0, limit=k, max_iter=60, tol=1e-6, moves=True, fixed=True)
+    fit = search._found([rows], rows, [State(q)], 1)[0]
+    ascents.clear()
+    again = search._found_again(fit, [rows], serial_sweep)
+    assert ascents[0].elbo < fit.elbo - NATS_OF_CODES * rows.n
+    assert again is fit
+    assert [len(one.trace) for one in ascents] == [1, 1]
+
+
+def weights_about(mixing: np.ndarray) -> NormalGamma:
+    n = 100.0
+    return NormalGamma(mixing, n * np.eye(len(mixing))[None], np.full(6, n), np.full(6, n))
 
 
 def test_an_interrupt_of_moves_keeps_a_higher_start_that_was_only_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:

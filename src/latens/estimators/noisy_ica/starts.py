@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ from latens.models.factor_analysis.sums import Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
-from latens.models.noisy_ica.priors import GAUSSIAN
+from latens.models.noisy_ica.priors import GAUSSIAN, most_of_covariance
 
 __all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
 
@@ -79,7 +78,7 @@ def likely_number(sample: Rows, most: int, columns: int = 0) -> int:
     distinguish them, and there may be as many as sensors.
     """
     d = sample.x.shape[1]
-    shown, identified = supported_number(sample, most), int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)
+    shown, identified = supported_number(sample, most), most_of_covariance(d)
     if len(_complete(sample)) <= d:
         return most
     return max(most, columns) if shown >= identified else min(most, shown + 1)

@@ -17,7 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fading, Fit, Forgetful, Iteration, Loose, Movable, Proposal, Rows, State, Tiered, fewest_of
+from latens.core import (
+    Fading,
+    Fit,
+    Forgetful,
+    Iteration,
+    Loose,
+    Movable,
+    Proposal,
+    Rows,
+    State,
+    Tiered,
+    Unkept,
+    fewest_of,
+)
 from latens.inference.ascent import OnIteration
 from latens.inference.search.moves import UNRECORDED, Ascent, Hopeless, Record, closed_after, improve, labelled, longer
 from latens.inference.sweep import Sweep, serial_sweep
@@ -95,7 +108,7 @@ class Search:
         """The fit, or what its rows reach without the codes that were kept, where they do not find these again.
 
         Codes are kept from pass to pass where local steps are not exact, and answers about rows begin without them: a
-        bound that rests on codes nobody finds again says nothing of the answers. It takes an iteration to tell.
+        bound that rests on codes nobody finds again says nothing of the answers. It takes an iteration to tell, or two.
         """
         if not self.moves or isinstance(sweep, Forgetful):
             return fit
@@ -103,8 +116,12 @@ class Search:
         for _ in range(MOST_ROUNDS_ANEW):
             if fit.interrupted or fit.stopped or self.model.exact_local(fit.state.q):
                 return fit
-            anew = ascent(State(fit.state.q), 1, None)
-            if anew.elbo >= fit.elbo - NATS_OF_CODES * fit.state.stats.n:
+            anew, least = ascent(State(fit.state.q), 1, None), fit.elbo - NATS_OF_CODES * fit.state.stats.n
+            if anew.elbo >= least:
+                return fit
+            # scales of heavy sources take a few local steps from anywhere, and answers about rows take them
+            settled = State(fit.state.q, None, (Unkept(),) * len(batches))
+            if ascent(settled, 1, None).elbo >= least:
                 return fit
             anew = replace(anew, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in anew.trace))
             fit = longer(replace(anew, converged=False), ascent, self.max_iter)

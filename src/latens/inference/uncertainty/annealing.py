@@ -82,9 +82,11 @@ class Layered(Tempered, Protocol):
 
 @runtime_checkable
 class Guided(Layered, Protocol):
-    """A model whose `draw_at` takes a guide, too: the density of codes is then p (q / p)^(1 - t)."""
+    """A model whose `draw_at` takes a guide, too: the density of codes is then p (q / p)^g, g from 1 to 0."""
 
-    def guide(self, q: Any, batch: Any) -> Any: ...  # with `excess(values)`, log q - log p of codes
+    def guide(
+        self, q: Any, batch: Any
+    ) -> Any: ...  # with `excess(codes)`, log q - log p of what is drawn, and `share(t)`, g
 
 
 class Path(Protocol):
@@ -186,7 +188,7 @@ class _Points:
     def level(self, t: float, state: tuple[Any, Any, Any]) -> float:
         point, local, stats = state
         level = float(self._at(t).log_prior(point) + t * self.model.log_tempered(point, stats))
-        return level if self.guide is None else level + (1 - t) * float(self.guide.excess(local.mean))
+        return level if self.guide is None else level + self.guide.share(t) * float(self.guide.excess(local))
 
     def step(self, t: float, state: tuple[Any, Any, Any], rng: np.random.Generator) -> tuple[Any, Any, Any]:
         point, local, stats = state

@@ -77,8 +77,13 @@ class FactorGuide:
         """(1, kinds or n, K, K)."""
         return np.asarray(np.linalg.inv(host(self.fitted.spread)))
 
-    def excess(self, values: Floats) -> float:
-        """log q - log p of all values (n, K), p being their prior."""
+    def share(self, t: float) -> float:
+        """How much of the guide is left on the way."""
+        return 1 - t
+
+    def excess(self, drawn: DrawnFactors) -> float:
+        """log q - log p of all values, p being their prior."""
+        values = drawn.mean
         gap = values - host(self.fitted.mean)
         form = np.sum(gap * self._times(self.precision, gap)) - np.sum(values * values)
         volume = host(self.fitted.volume)
@@ -118,7 +123,7 @@ def draw_factors(
         point = to_power(point, power)
     local: Any = model.codes_given(point, batch, tangents)
     if guide is not None and power < 1:
-        local = guide.pulled(local, 1 - power)
+        local = guide.pulled(local, guide.share(power))
     root = np.linalg.cholesky(host(local.spread))
     root = root if local.kind is None else root[local.kind]
     noise = rng.standard_normal((*local.mean.shape, 1))

@@ -44,14 +44,15 @@ from latens.models.gaussian_rows import evidence, level, predicted_variance, pro
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, scale_slack
-from latens.models.noisy_ica.sampling import DrawnSources, draw_sources, with_scales
+from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, most_of_covariance, scale_slack
+from latens.models.noisy_ica.sampling import DrawnSources, SourceGuide, draw_sources, with_scales
 from latens.models.noisy_ica.turns import Turning, best_turn, square
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
 FAINT = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
+N_WEAKEST = 2  # of so many sources that not all can be shown: which may vanish
 TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
 
 
@@ -347,11 +348,15 @@ class NoisyIca:
         """With a draw of their scales and signs."""
         return with_scales(q.shapes, codes, rng)
 
+    def guide(self, q: IcaPosterior, batch: Rows) -> SourceGuide:
+        local = self._settled(q, batch)
+        return SourceGuide.about(q.shapes, host(local.mean), host(local.second()))
+
     def draw_at(
-        self, t: float, point: IcaPosterior, batch: Rows, last: Any, rng: np.random.Generator
+        self, t: float, point: IcaPosterior, batch: Rows, last: Any, rng: np.random.Generator, guide: Any = None
     ) -> tuple[DrawnSources, IcaStatistics]:
-        """The density of rows given sources goes to the power t."""
-        local = self.draw_codes(replace(point, loadings=drawn(point.loadings).to_power(t)), batch, last, rng)
+        """The density of rows given sources goes to the power t, that of sources from the guide's to the prior's."""
+        local = draw_sources(point, batch, last, rng, t, guide)
         return local, self.draw_statistics(point, batch, local, rng)
 
     def proper(self, q: IcaPosterior) -> Self:
@@ -425,7 +430,12 @@ class NoisyIca:
         return power
 
     def fading(self, q: IcaPosterior, stats: IcaStatistics) -> NDArray[np.bool_]:
-        return np.asarray((self.strength(q) < FAINT) | (self.importance(q, stats) == 0))
+        """And the weakest of more sources than any covariance can show, most of which are seldom there."""
+        strength = self.strength(q)
+        faint = (strength < FAINT) | (self.importance(q, stats) == 0)
+        if q.n_components > most_of_covariance(self.n_features):
+            faint[np.argsort(strength, kind="stable")[:N_WEAKEST]] = True
+        return np.asarray(faint)
 
     def exact_local(self, q: IcaPosterior) -> bool:
         return False
@@ -441,11 +451,15 @@ class NoisyIca:
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
         """Nats that the bound loses by taking heavy sources and their scales as independent."""
-        local = self.local_step(q, sample)
-        for _ in range(2):  # scales settle
-            local = self.local_step(q, sample, local)
+        local = self._settled(q, sample)
         heavy = np.flatnonzero(q.shapes.split == 0)
         return n * float(scale_slack(q.shapes.tails[heavy], local.mean[:, heavy], local.variance[:, heavy]).sum())
+
+    def _settled(self, q: IcaPosterior, batch: Rows) -> Sources:
+        local = self.local_step(q, batch)
+        for _ in range(2):  # scales settle
+            local = self.local_step(q, batch, local)
+        return local
 
     def _turn(
         self, shapes: Shapes, loadings: Relevance | PointNormalGamma, stats: IcaStatistics, least: float

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
 
-__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "lighter_than_gaussian", "scale_slack"]
+__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "lighter_than_gaussian", "most_of_covariance", "scale_slack"]
 
 GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
 HEAVIEST = 0.2
@@ -50,3 +52,8 @@ def lighter_than_gaussian(sources: Floats) -> NDArray[np.bool_]:
     square = np.mean(centred**2, axis=0)
     excess = np.mean(centred**4, axis=0) / np.maximum(square**2, 1e-300) - 3
     return np.asarray(excess < -2 * np.sqrt(24 / len(sources)))
+
+
+def most_of_covariance(d: int) -> int:
+    """Ledermann's bound: so many factors fit any covariance of d sensors, and it shows no more."""
+    return int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)
