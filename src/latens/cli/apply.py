@@ -332,7 +332,7 @@ def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
 
 
 def _read_for(fitted: Any, source: Any, arguments: dict[str, Any]) -> tuple[Intake, str]:
-    """New rows with the columns that the model knows by name, also where they say nothing there; and the Python of it."""
+    """New rows with the columns that the model knows by name, also those that say nothing; and the Python of it."""
     from latens.intake import read
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,14 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     from latens.cli.model_names import model_for
 
     page = None if out is None else new_file(out)
-    table = read_table(file, **reading | {"exposure": None if reading["exposure"] == "total" else reading["exposure"]})
+    aside = [f"--{role}" for role in ("covariates",) if reading[role]] + ["--exposure total"] * _is_total(reading)
+    known = {"exposure": None} if _is_total(reading) else {}
+    known |= {"covariates": (), "drop": (*reading["drop"], *reading["covariates"])}
+    table = read_table(file, **reading | known)
     if len(table.parts) > 1:
         raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
     if not (as_json or quiet):
         click.echo(printable(f"{table.source}: {table.sentence()}"))
-        aside = [f"--{role}" for role in ("weights", "exposure", "covariates") if reading[role]]
         if aside:
             click.echo(f"  structures are tried without {' and '.join(aside)}; the fit takes them")
     with Progress(quiet=quiet or as_json) as progress:
@@ -70,6 +73,11 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     )
     record = {"best": found.best, "leader": found.leader, "model": name, "nothing": found.nothing}
     _answer(found, page, open_, as_json, quiet, record, closing)
+
+
+def _is_total(reading: Mapping[str, Any]) -> bool:
+    """Whether rows are exposed by their sums, which is asked of a model and not of a table."""
+    return bool(reading["exposure"] == "total")
 
 
 @click.command()
