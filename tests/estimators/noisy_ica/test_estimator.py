@@ -307,3 +307,22 @@ def test_few_rows_of_many_sensors_start_without_products_of_all_pairs(monkeypatc
     assert np.abs(by_rows[0]) == pytest.approx(np.abs(by_pairs[0]), abs=1e-3)
     assert by_rows[1] == pytest.approx(by_pairs[1], rel=1e-3)
     assert supported_number(Rows(X), 4) == 2
+
+
+@pytest.mark.parametrize("value", [3.3, -1 / 3, 1e-4])
+def test_a_dead_channel_changes_nothing_wherever_it_stands(value, tmp_path):
+    x, _ = latens.datasets.make_ica(400, 6, 2, snr=10, random_state=0)
+    silent, dead = (np.column_stack([x, np.full(len(x), level)]) for level in (0.0, value))
+    at_zero, model = (latens.NoisyICA(3, random_state=0).fit(rows) for rows in (silent, dead))  # ElboDecreased fails
+    assert model.mean_[-1] == value
+    np.testing.assert_array_equal(model.mixing_[-1], 0.0)
+    np.testing.assert_array_equal(model.transform(dead), at_zero.transform(silent))
+    assert model.elbo_ == at_zero.elbo_
+    alive = dead + np.array([0.0] * 6 + [1e-3])
+    np.testing.assert_allclose(model.transform(alive), model.transform(dead))
+    np.save(tmp_path / "dead.npy", dead)
+    scanned = latens.NoisyICA(3, random_state=0).fit(latens.scan(tmp_path / "dead.npy", block_rows=150))
+    assert scanned.mean_[-1] == value
+    assert scanned.elbo_ == pytest.approx(model.elbo_, abs=1e-6)
+    dead[::7, -1] = np.nan
+    assert latens.NoisyICA(3, random_state=0).fit(dead).mean_[-1] == value
