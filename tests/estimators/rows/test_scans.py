@@ -328,3 +328,17 @@ class TestRegression:
         x[3, 1] = np.nan
         with pytest.raises(ValueError, match="hold 1 missing and 0 infinite entries"):
             latens.BayesianLinearRegression().fit(latens.scan(x, target=2))
+
+
+def test_a_regression_is_scored_by_the_targets_of_a_scan(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(60, 3)), rng.integers(1, 4, 60)
+    y = x @ [1.0, 2.0, 0.0] + rng.normal(size=60)
+    np.save(tmp_path / "rows.npy", np.column_stack([x, y, weight]))
+    scan = latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2], target=3, weights=4, block_rows=25)
+    model = latens.BayesianLinearRegression().fit(scan)
+    assert model.score(scan) == pytest.approx(model.score(x, y, sample_weight=weight))
+    plain = latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2], target=3, block_rows=25)
+    assert model.score(plain) == pytest.approx(model.score(x, y))
+    with pytest.raises(ValueError, match="target=name"):
+        model.score(latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2]))
