@@ -207,8 +207,8 @@ def _batches(loader: Iterable[Any], name: str) -> Iterable[Any]:
     if torch.is_tensor(loader) or isinstance(loader, np.ndarray):
         rows = "X" if torch.is_tensor(loader) else "torch.as_tensor(X)"
         raise TypeError(
-            f"{name} is one array of shape {tuple(loader.shape)}, each row of which would be taken for a batch; give "
-            f"batches of rows: [{rows}], or a DataLoader."
+            f"{name} is one array of shape {tuple(np.shape(loader))}, each row of which would be taken for a batch; "
+            f"give batches of rows: [{rows}], or a DataLoader."
         )
     if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
         raise TypeError(

@@ -125,8 +125,8 @@ def _as_number(name: str, values: Any, where: str) -> Any:
     odd = next((value for value in given if not _reads_as_number(value)), given[0] if given else None)
     mostly = " among numbers as text" if given and odd is not given[0] and _reads_as_number(given[0]) else ""
     raise ValueError(
-        f"column {name!r} of {where} holds {values.dtype.name} such as {odd!r}{mostly}, not numbers; name the columns to "
-        f"use, columns=[...], store this one as numbers (categories as their codes), or give it a part: "
+        f"column {name!r} of {where} holds {values.dtype.name} such as {odd!r}{mostly}, not numbers; name the columns "
+        f"to use, columns=[...], store this one as numbers (categories as their codes), or give it a part: "
         f"groups={name!r} or row_names={name!r}."
     )
 

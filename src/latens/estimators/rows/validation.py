@@ -418,7 +418,7 @@ def _first_basket(X: Any) -> str | None:
 
     Items of a basket are a set, or so many as were bought: rows of equal length are a table.
     """
-    if len(getattr(X, "shape", (0,))) != 1 or not isinstance(X, Sequence | np.ndarray) and not hasattr(X, "to_frame"):
+    if len(getattr(X, "shape", (0,))) != 1 or (not isinstance(X, Sequence | np.ndarray) and not hasattr(X, "to_frame")):
         return None
     rows = [row for row in X if isinstance(row, list | tuple | set | frozenset)]
     if len(rows) < len(X) or not rows:
