@@ -200,14 +200,14 @@ def _repeatable(loader: Iterable[Any], name: str) -> Iterable[Any]:
     return _again(loader)
 
 
-def _batches(loader: Iterable[Any], name: str) -> Iterable[Any]:
+def _batches(loader: Any, name: str) -> Any:
     """The same, unless it gives rows one by one, each of which would be taken for a batch."""
     torch = require("torch", "torch")
     data = torch.utils.data
     if torch.is_tensor(loader) or isinstance(loader, np.ndarray):
         rows = "X" if torch.is_tensor(loader) else "torch.as_tensor(X)"
         raise TypeError(
-            f"{name} is one array of shape {tuple(np.shape(loader))}, each row of which would be taken for a batch; "
+            f"{name} is one array of shape {tuple(loader.shape)}, each row of which would be taken for a batch; "
             f"give batches of rows: [{rows}], or a DataLoader."
         )
     if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
