@@ -122,6 +122,53 @@ def test_rows_must_come_in_the_same_order():
     assert once.probabilities == pytest.approx(ordered.probabilities)
 
 
+def test_loaders_that_shuffle_in_any_other_way_are_refused():
+    import torch
+    from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SubsetRandomSampler
+    from torch.utils.data import TensorDataset as Rows
+
+    class Drawn(IterableDataset):
+        def __iter__(self):
+            return (x[i] for i in torch.randperm(len(x)))
+
+    posterior, x = trained(SWAG, net(), rank=3), torch.cat(batches())
+    torch.manual_seed(0)
+    loaders = (
+        DataLoader(Rows(x), batch_size=6, sampler=SubsetRandomSampler(range(len(x)))),
+        DataLoader(Rows(x), batch_sampler=BatchSampler(RandomSampler(x), 6, drop_last=False)),
+        DataLoader(Drawn(), batch_size=6),
+        DataLoader(Drawn(), batch_size=len(x)),  # within one batch
+    )
+    for loader in loaders:
+        with pytest.raises(ValueError, match="the same order"):
+            posterior.predict(loader, 2)
+        assert posterior.predict(list(loader), 2).probabilities.shape == (20, 2)
+
+    class Shorter:
+        n = 4
+
+        def __iter__(self):
+            self.n -= 1
+            return iter(batches()[: self.n])
+
+    with pytest.raises(ValueError, match="2 batches after 3"):
+        posterior.predict(Shorter(), 2)
+    holes = torch.where(x > 1, torch.nan, x)
+    posterior.predict([{"x": holes}], 2, forward=lambda module, batch: module(batch["x"].nan_to_num()))
+
+
+def test_rows_that_are_no_batches_are_refused():
+    import torch
+    from torch.utils.data import TensorDataset
+
+    posterior, x = trained(SWAG, net(), rank=3), torch.cat(batches())
+    for given, remedy in ((x, r"\[X\]"), (x.numpy(), "as_tensor"), (TensorDataset(x), "DataLoader")):
+        with pytest.raises(TypeError, match=remedy):
+            posterior.predict(given, 2)
+        with pytest.raises(TypeError, match=remedy):
+            posterior.predict([x], 2, bn_loader=given)
+
+
 def test_one_logit_is_that_of_class_one():
     import torch
 

@@ -162,3 +162,41 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         os.path.join(root, name): Path(root, name).read_bytes() for root, _, names in os.walk(folder) for name in names
     }
+
+
+def test_the_cell_that_is_no_number_is_the_one_that_is_shown(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1.5,2\n" * 30 + "broken,1\n")
+    with pytest.raises(ValueError, match=r"column 'a' .* such as 'broken' among numbers as text"):
+        latens.FactorAnalysis(1).fit(latens.scan(tmp_path / "rows.csv"))
+
+
+def test_archives_and_patterns_of_text_files_are_refused_by_what_they_are(tmp_path):
+    np.savez(tmp_path / "rows.npz", x=np.eye(3))
+    with pytest.raises(ValueError, match=r"archive.*np\.save"):
+        latens.scan(tmp_path / "rows.npz")
+    with pytest.raises(ValueError, match="patterns name Parquet files"):
+        latens.scan(tmp_path / "part-*.csv")
+
+
+@pytest.mark.extras
+def test_a_group_of_hdf5_is_no_array(tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["group/x"] = np.eye(3)
+    with pytest.raises(ValueError, match="is a group and no array; name one of those in it: x"):
+        latens.scan(f"{tmp_path / 'rows.h5'}::group")
+
+
+@pytest.mark.extras
+def test_decimals_are_numbers(tmp_path):
+    from decimal import Decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    given = [Decimal("1.25"), None, Decimal("-3")]
+    pq.write_table(pa.table({"price": given}), tmp_path / "rows.parquet")
+    source = latens.scan(tmp_path / "rows.parquet").source()
+    rows = source.load(source.handles[0])
+    np.testing.assert_array_equal(np.where(rows.seen, rows.x, np.nan)[:, 0], [1.25, np.nan, -3.0])

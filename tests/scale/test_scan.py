@@ -274,12 +274,24 @@ def test_what_obs_knows_of_the_rows_of_an_h5ad_file(tmp_path: Path) -> None:
 @pytest.mark.extras
 def test_a_data_loader_keeps_its_order() -> None:
     import torch
-    from torch.utils.data import DataLoader, TensorDataset
+    from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
     data = TensorDataset(torch.as_tensor(X), torch.arange(len(X)))
     np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_size=100))), X)
     with pytest.raises(ValueError, match="shuffle=False"):
         latens.scan(DataLoader(data, batch_size=100, shuffle=True))
+    drawn = BatchSampler(RandomSampler(data), 100, drop_last=False)
+    with pytest.raises(ValueError, match="by a RandomSampler"):
+        latens.scan(DataLoader(data, batch_sampler=drawn))
+    kept = BatchSampler(SequentialSampler(data), 100, drop_last=False)
+    np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_sampler=kept))), X)
+
+
+def test_blocks_of_a_function_that_change_from_pass_to_pass_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    scan = latens.scan(lambda: iter(np.array_split(rng.permutation(X), 3)))
+    with pytest.raises(ValueError, match="other rows than it did at the first pass"):
+        latens.GaussianMixture(2, random_state=0).fit(scan)
 
 
 @pytest.mark.extras

@@ -30,7 +30,8 @@ from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
-from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
+from latens.estimators.rows.doubts import doubt_sample
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
@@ -198,6 +199,11 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 until = time.monotonic() + self.max_time
             over = None if until is None else partial(_has_passed, until)
             sample = data.sample(self.sample_size, data.column_exponents() if self._own_units else None)
+            if (
+                isinstance(data, InBlocks) and not self.binary and not hasattr(self, "likelihoods")
+            ):  # which have their own
+                names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(data.n_columns)])
+                doubt_sample(sample, data.source.survey, names, levels=hasattr(self, "covariance_type"))
             before = self._units if self._goes_on(data) else None
             centred = self._centred if centred is None else centred
             units = before or self._units_of(data, sample, centred)

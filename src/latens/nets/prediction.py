@@ -7,7 +7,7 @@ regression       mean_s f_s(x),   epistemic variance var_s f_s(x),   variance = 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +128,8 @@ def predicted(
     """Run all draws of all members over the loader."""
     if task not in ("classification", "regression"):
         raise ValueError(f"task={task!r}; expected 'classification' or 'regression'.")
-    loader, bn_loader = _repeatable(loader, "loader"), None if bn_loader is None else _again(bn_loader)
+    loader = _SameOrder(_repeatable(loader, "loader"))
+    bn_loader = None if bn_loader is None else _again(_batches(bn_loader, "bn_loader"))
     for member, _ in allotted:
         check_normalised(member.module, bn_loader)
     tally = _Classes() if task == "classification" else _Moments(noise_variance)
@@ -194,14 +195,81 @@ def _entropy(p: Floats) -> Floats:
 def _repeatable(loader: Iterable[Any], name: str) -> Iterable[Any]:
     """Rows must come in the same order for every draw."""
     torch = require("torch", "torch")
-    if isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler):
+    if isinstance(getattr(_batches(loader, name), "sampler", None), torch.utils.data.RandomSampler):
         raise ValueError(f"the {name} shuffles its rows, which every draw must see in the same order; shuffle=False.")
     return _again(loader)
+
+
+def _batches(loader: Any, name: str) -> Any:
+    """The same, unless it gives rows one by one, each of which would be taken for a batch."""
+    torch = require("torch", "torch")
+    data = torch.utils.data
+    if torch.is_tensor(loader) or isinstance(loader, np.ndarray):
+        rows = "X" if torch.is_tensor(loader) else "torch.as_tensor(X)"
+        raise TypeError(
+            f"{name} is one array of shape {tuple(loader.shape)}, each row of which would be taken for a batch; "
+            f"give batches of rows: [{rows}], or a DataLoader."
+        )
+    if isinstance(loader, data.Dataset) and not isinstance(loader, data.IterableDataset):
+        raise TypeError(
+            f"{name} is a {type(loader).__name__}, which gives one row after another; give batches of rows: "
+            "DataLoader(dataset, batch_size=256)."
+        )
+    return loader
 
 
 def _again(loader: Iterable[Any]) -> Iterable[Any]:
     """Something that can be gone through more than once."""
     return list(loader) if isinstance(loader, Iterator) else loader
+
+
+class _SameOrder:
+    """Batches of a loader, refused where a pass gives others than the first: answers of rows would be mixed up.
+
+    Samplers of any kind, and data that are drawn anew, can shuffle; only the rows can tell. The first batch is kept
+    whole, of the others the first row.
+    """
+
+    def __init__(self, loader: Iterable[Any]) -> None:
+        self._loader, self._first, self._done = loader, list[Tensor | None](), False
+
+    def __iter__(self) -> Iterator[Any]:
+        n = 0
+        for n, batch in enumerate(self._loader, start=1):
+            lead = _lead(batch)
+            if lead is not None and n > 1 and lead.ndim:
+                lead = lead[:1]
+            if not self._done:
+                self._first.append(None if lead is None else lead.detach().clone())
+            elif n > len(self._first) or not _equal(lead, self._first[n - 1]):
+                raise ValueError(
+                    f"batch {n - 1} of the loader holds other rows than at the first draw, and every draw must see the "
+                    "same rows in the same order; give a loader that draws nothing by chance (shuffle=False, no random "
+                    "sampler or augmentation), or list(loader)."
+                )
+            yield batch
+        if self._done and n < len(self._first):
+            raise ValueError(
+                f"the loader gave {n} batches after {len(self._first)} at the first draw, and every draw must see the "
+                "same rows; give one that can be gone through again, or list(loader)."
+            )
+        self._done = True
+
+
+def _lead(batch: Any) -> Tensor | None:
+    """The first tensor of a batch."""
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    if isinstance(batch, tuple | list):
+        return next((lead for part in batch if (lead := _lead(part)) is not None), None)
+    return batch if require("torch", "torch").is_tensor(batch) else None
+
+
+def _equal(a: Tensor | None, b: Tensor | None) -> bool:
+    """Whether they are the same, NaN at the same places."""
+    if a is None or b is None:
+        return a is b
+    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def _line(done: int, total: int) -> None:

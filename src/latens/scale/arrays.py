@@ -78,6 +78,8 @@ def hdf5_reader(source: Any) -> ArrayReader:
 
 
 def _array_reader(values: Any, place: Any, where: str, stamp: Stamp | None) -> ArrayReader:
+    if not hasattr(values, "shape"):  # a group of HDF5
+        raise ValueError(f"{where} is a group and no array; name one of those in it: {', '.join(sorted(values))}.")
     if len(values.shape) != 2:
         raise ValueError(f"{where} has shape {tuple(values.shape)}; expected two dimensions, rows x columns.")
     dtype = np.dtype(values.dtype)

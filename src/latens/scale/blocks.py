@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,10 +119,21 @@ def _as_number(name: str, values: Any, where: str) -> Any:
         return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
     if values.dtype.kind in "iub":
         return values.astype(np.float64)
-    example = next((value for value in values.tolist() if value is not None), None)
-    if values.dtype.kind == "O" and all(value is None or isinstance(value, int | float) for value in values.tolist()):
-        return np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)
+    given = [value for value in values.tolist() if value is not None] if values.dtype.kind in "OUSMm" else []
+    if values.dtype.kind == "O" and all(isinstance(value, int | float | Decimal) for value in given):
+        return np.array([np.nan if value is None else float(value) for value in values.tolist()], dtype=np.float64)
+    odd = next((value for value in given if not _reads_as_number(value)), given[0] if given else None)
+    mostly = " among numbers as text" if given and odd is not given[0] and _reads_as_number(given[0]) else ""
     raise ValueError(
-        f"column {name!r} of {where} holds {values.dtype.name} such as {example!r}, not numbers; name the columns to "
-        f"use, columns=[...], or give it a part: groups={name!r} or row_names={name!r}."
+        f"column {name!r} of {where} holds {values.dtype.name} such as {odd!r}{mostly}, not numbers; name the columns "
+        f"to use, columns=[...], store this one as numbers (categories as their codes), or give it a part: "
+        f"groups={name!r} or row_names={name!r}."
     )
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

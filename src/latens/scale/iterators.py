@@ -5,6 +5,7 @@ A pass begins the iterator anew. Blocks are asked for in order, so that nothing 
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -27,6 +28,7 @@ class IteratorReader:
         self._make, self._lock = make, threading.Lock()
         self._under_way: Iterator[Any] | None = None
         self._next = 0
+        self._seen: dict[int, bytes] = {}
         self.names = names
         first = next(iter(make()), None)
         if first is None:
@@ -50,6 +52,12 @@ class IteratorReader:
         if values.shape[1] != self.n_columns:
             raise ValueError(
                 f"block {handle} has {values.shape[1]} columns and the first has {self.n_columns}; give equal ones."
+            )
+        mark = _mark(values)
+        if self._seen.setdefault(handle, mark) != mark:
+            raise ValueError(
+                f"block {handle} holds other rows than it did at the first pass; every pass must see the same rows in "
+                "the same order. Give a function that draws nothing by chance, or store the rows first: np.save."
             )
         if self.names is not None:
             numbers = [self.names.index(name) for name in numbers]
@@ -89,7 +97,9 @@ def loader_reader(loader: Any) -> IteratorReader:
     """
     if isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset):
         return IteratorReader(lambda: (batch for batch in loader))
-    sampler = type(loader.sampler).__name__
+    batched = loader.batch_sampler  # of torch's own kind the rows are drawn by the sampler within it
+    own = type(batched).__name__ if batched is not None else "BatchSampler"
+    sampler = type(getattr(batched, "sampler", loader.sampler)).__name__ if own == "BatchSampler" else own
     if sampler != "SequentialSampler":
         raise ValueError(
             f"the DataLoader draws its rows by a {sampler}, so every pass would see other batches; make it with "
@@ -109,6 +119,12 @@ def _numbers(block: Any) -> Any:
             f"a block is of shape {values.shape} and type {values.dtype.name}; expected numbers, rows x columns."
         )
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _mark(values: Any) -> bytes:
+    """What tells these rows from others: how many they are, the first and the last."""
+    ends = np.ascontiguousarray(values[[0, -1]]).tobytes() if len(values) else b""
+    return hashlib.blake2b(ends + str(len(values)).encode(), digest_size=16).digest()
 
 
 def _names(block: Any) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ Apart from `scan`, so that an estimator, which has to know a scan when it is giv
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -74,6 +75,13 @@ def _path_reader(path: str) -> Reader:
         raise ValueError(
             f"{path!r}: of object storage Parquet and zarr are read, and {ending} is not; store it as Parquet, or "
             "fetch the file."
+        )
+    if ending == ".npz":
+        raise ValueError(f"{path!r} is an archive, of which no block can be read alone; store the array by np.save.")
+    if ending in (".csv", ".tsv", ".txt") and glob.has_magic(path) and not Path(path).exists():
+        raise ValueError(
+            f"{path!r}: patterns name Parquet files, and a CSV file is scanned alone; store the files as Parquet, or "
+            "give a function that reads them one after another: latens.scan(lambda: map(pandas.read_csv, files))."
         )
     if ending in by_ending:
         return by_ending[ending](path)

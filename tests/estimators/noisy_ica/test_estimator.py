@@ -323,3 +323,22 @@ def test_of_more_sources_than_a_covariance_shows_the_two_weakest_may_vanish() ->
             assert fading[np.argsort(strength)[:n_fading]].all()
         else:
             assert not fading[strength >= 2].any()
+
+
+@pytest.mark.parametrize("value", [3.3, -1 / 3, 1e-4])
+def test_a_dead_channel_changes_nothing_wherever_it_stands(value, tmp_path):
+    x, _ = latens.datasets.make_ica(400, 6, 2, snr=10, random_state=0)
+    silent, dead = (np.column_stack([x, np.full(len(x), level)]) for level in (0.0, value))
+    at_zero, model = (latens.NoisyICA(3, random_state=0).fit(rows) for rows in (silent, dead))  # ElboDecreased fails
+    assert model.mean_[-1] == value
+    np.testing.assert_array_equal(model.mixing_[-1], 0.0)
+    np.testing.assert_array_equal(model.transform(dead), at_zero.transform(silent))
+    assert model.elbo_ == at_zero.elbo_
+    alive = dead + np.array([0.0] * 6 + [1e-3])
+    np.testing.assert_allclose(model.transform(alive), model.transform(dead))
+    np.save(tmp_path / "dead.npy", dead)
+    scanned = latens.NoisyICA(3, random_state=0).fit(latens.scan(tmp_path / "dead.npy", block_rows=150))
+    assert scanned.mean_[-1] == value
+    assert scanned.elbo_ == pytest.approx(model.elbo_, abs=1e-6)
+    dead[::7, -1] = np.nan
+    assert latens.NoisyICA(3, random_state=0).fit(dead).mean_[-1] == value

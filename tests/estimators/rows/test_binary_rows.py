@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import latens
 from latens.core import Rows, blocks
 from latens.errors import ValuesCut
 from latens.estimators.rows.sampling import filled, sample_rows
@@ -82,3 +83,12 @@ def test_flags_of_an_estimator_decide() -> None:
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         BinaryFactorAnalysis(1).fit(csr_array(X))
     assert SimpleNamespace(binary=NoisyOr.binary, scaled=NoisyOr.scaled) == SimpleNamespace(binary=True, scaled=False)
+
+
+@pytest.mark.parametrize("baskets", [[["milk", "bread"], ["milk"]], [{"milk", "bread"}, {"milk"}], [[3, 7], [3], []]])
+@pytest.mark.parametrize("estimator", [latens.NoisyOr, latens.BernoulliMixture])
+def test_lists_of_items_are_refused_with_what_makes_rows_of_them(estimator, baskets):
+    with pytest.raises(TypeError, match=r"lists of items, such as \[.*MultiLabelBinarizer"):
+        estimator(2).fit(baskets)
+    with pytest.raises(ValueError, match=r"could not convert|no number"):
+        estimator(2).fit([["yes", "no"], ["no", "no"]])

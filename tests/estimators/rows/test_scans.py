@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.errors import ValuesCut
+from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, ValuesCut
 from latens.estimators.regression.blocks import rows_with_target
 from latens.estimators.rows.lazy import LazyRows
 
@@ -328,3 +328,44 @@ class TestRegression:
         x[3, 1] = np.nan
         with pytest.raises(ValueError, match="hold 1 missing and 0 infinite entries"):
             latens.BayesianLinearRegression().fit(latens.scan(x, target=2))
+
+
+def test_a_regression_is_scored_by_the_targets_of_a_scan(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(60, 3)), rng.integers(1, 4, 60)
+    y = x @ [1.0, 2.0, 0.0] + rng.normal(size=60)
+    np.save(tmp_path / "rows.npy", np.column_stack([x, y, weight]))
+    scan = latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2], target=3, weights=4, block_rows=25)
+    model = latens.BayesianLinearRegression().fit(scan)
+    assert model.score(scan) == pytest.approx(model.score(x, y, sample_weight=weight))
+    plain = latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2], target=3, block_rows=25)
+    assert model.score(plain) == pytest.approx(model.score(x, y))
+    with pytest.raises(ValueError, match="target=name"):
+        model.score(latens.scan(tmp_path / "rows.npy", columns=[0, 1, 2]))
+
+
+class TestDoubtsAboutColumns:
+    """What a table in memory is warned about is told of a scan, too."""
+
+    def scanned(self, tmp_path: Path, *columns: np.ndarray) -> Any:
+        x = np.random.default_rng(0).normal(size=(300, 3))
+        np.save(tmp_path / "rows.npy", np.column_stack([x, *columns]))
+        return latens.scan(tmp_path / "rows.npy", block_rows=70)
+
+    @pytest.mark.parametrize(
+        ("column", "warning", "words"),
+        [
+            (np.arange(300) * 2.0, CountsRows, r"'x3' number the rows.*row_names='x3'"),
+            (np.arange(300) % 3, FewValues, "'x3' has only 3 distinct values"),
+            (np.where(np.arange(300) % 10, np.random.default_rng(1).normal(size=300), -999), MissingCodes, "-999 30"),
+            (3 * np.random.default_rng(0).normal(size=(300, 3))[:, 1] + 1, EqualColumns, "columns=.* without 'x3'"),
+        ],
+    )
+    def test_they_are_told(self, tmp_path: Path, column: np.ndarray, warning: type[Warning], words: str) -> None:
+        with pytest.warns(warning, match=words):
+            latens.GaussianMixture(2, random_state=0).fit(self.scanned(tmp_path, column))
+
+    def test_measurements_bring_none(self, tmp_path: Path) -> None:
+        whole = np.random.default_rng(2).integers(0, 300, 300)
+        model = latens.FactorAnalysis(1).fit(self.scanned(tmp_path, whole))
+        assert not {w.code for w in model.warnings_} & {"counts-rows", "few-values", "missing-codes", "equal-columns"}

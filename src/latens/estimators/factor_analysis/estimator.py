@@ -23,6 +23,7 @@ from latens.estimators.factor_analysis.starts import (
     given_start,
     guessed,
     most_likely_start,
+    off_the_floor,
     orthonormal_start,
     principal_start,
     relevant_starts,
@@ -440,7 +441,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
             sample = summed(sample)
         most = self._default_size(context)
         if model.points:
-            return [most_likely_start(sample, k, most, rng if restart else None)]
+            likely = most_likely_start(sample, k, most, rng if restart else None)
+            return [off_the_floor(model, likely, context.sample) if isinstance(context.sample, Rows) else likely]
         starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
         return [starts[restart % len(starts)]] if restart else starts
 

@@ -29,6 +29,7 @@ __all__ = [
     "given_start",
     "guessed",
     "most_likely_start",
+    "off_the_floor",
     "orthonormal_start",
     "principal_start",
     "relevant_starts",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 N_CONTEST_STEPS = 40  # after which one of two starts is ahead
+UNKNOWN = 0.1  # of a column's variance: its noise where sums over pairs leave none
 N_STREAM_STEPS = 10  # of EM on the first rows, before a stream begins
 
 
@@ -58,6 +60,24 @@ def most_likely_start(
     share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
     loadings, noise = most_likely(cov, k, floor, share)
     return FactorAnalysisPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
+
+
+def off_the_floor(model: Factors, q: FactorAnalysisPosterior, rows: Rows) -> FactorAnalysisPosterior:
+    """The start, or the same with some noise in every column, whichever is ahead after a few iterations over the rows.
+
+    Sums over pairs of columns that rows show together may be no covariance of any rows. Their factors then follow
+    single columns, far from where the rows themselves have their maximum, and an ascent hardly leaves columns that
+    have no noise.
+    """
+    w, (variance, floor) = q.loadings, column_variances(rows)
+    if not isinstance(w, PointNormalGamma):
+        return q
+    noise = np.maximum(w.noise, np.maximum(UNKNOWN * variance, floor))
+    raised = replace(q, loadings=replace(w, noise=noise))
+    if np.array_equal(noise, w.noise):
+        return q
+    ends = [ascend(model, [rows], State(start), max_iter=N_CONTEST_STEPS, tol=0).elbo for start in (raised, q)]
+    return raised if ends[0] >= ends[1] else q
 
 
 def relevant_starts(

@@ -16,7 +16,7 @@ from latens.models.regression_sums import regression_sums
 from latens.scale.blocks import as_numbers
 from latens.scale.scan import Known, Scan, as_rows
 
-__all__ = ["PairSurvey", "SumBlock", "rows_with_target", "survey_pairs"]
+__all__ = ["PairSurvey", "SumBlock", "rows_with_target", "survey_pairs", "targets_of"]
 
 TARGET = "target"  # what rows call it
 
@@ -24,6 +24,14 @@ TARGET = "target"  # what rows call it
 def rows_with_target(scan: Scan) -> Source:
     """The measurements of a scan in blocks, each row with its target (n,), NaN where it is missing."""
     return scan.source(Known(TARGET, (scan.target,), _TargetColumn(str(scan.target))))
+
+
+def targets_of(scan: Scan) -> tuple[Floats, Floats | None]:
+    """(n,) twice: the targets of all rows of a scan, and their weights if it names any; rows are read and let go."""
+    source = rows_with_target(scan)
+    blocks = [(host(rows.aux[TARGET]), rows.weight) for rows in map(source.load, source.handles)]
+    weights = [np.ones(len(y)) if weight is None else host(weight) for y, weight in blocks]
+    return np.concatenate([y for y, _ in blocks]), np.concatenate(weights) if scan.weights is not None else None
 
 
 @dataclass(frozen=True)

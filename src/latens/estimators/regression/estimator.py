@@ -31,7 +31,7 @@ from latens.estimators.parameters import (
     whole_number,
     yes_or_no,
 )
-from latens.estimators.regression.blocks import PairSurvey, SumBlock, rows_with_target, survey_pairs
+from latens.estimators.regression.blocks import PairSurvey, SumBlock, rows_with_target, survey_pairs, targets_of
 from latens.estimators.regression.column_sizes import doubt_column_sizes
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
 from latens.estimators.regression.precisions import model_of, weight_unit
@@ -280,6 +280,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         Parameters
         ----------
         X : array of shape (n, D)
+            Or a scan that names its `target`, and maybe `weights`.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             How often each row counts.
@@ -289,6 +290,12 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         float
             1 at best, 0 where predictions are no better than the mean of y, and below 0 where they are worse.
         """
+        if isinstance(X, Scan):
+            from sklearn.metrics import r2_score  # which a fit need not load
+
+            _check_target(X, y, sample_weight)
+            y, sample_weight = targets_of(X)
+            return float(r2_score(y, np.asarray(self.predict(X)), sample_weight=sample_weight))
         y, sample_weight = from_table(X, y=y, sample_weight=sample_weight)
         y, sample_weight = in_row_order("y", y, X), in_row_order("sample_weight", sample_weight, X)
         return float(super().score(X, y, sample_weight))
@@ -366,8 +373,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
 
     def _see_scan(self, scan: Scan, y: Any, sample_weight: Any, checkpoint: Checkpoint | None) -> Self:
         """One pass for the units, one for the sums."""
-        if scan.target is None or y is not None or sample_weight is not None:
-            raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")
+        _check_target(scan, y, sample_weight)
         self.__dict__.pop("encodings_", None)
         rng = generator(self.random_state)
         source = rows_with_target(scan)
@@ -495,3 +501,8 @@ def _starts(model: LinearRegression, sums: Moments) -> list[RegressionPosterior]
     evident = replace(model, alpha=alpha, beta=beta)
     both = [evident, model] if evident != model else [model]
     return [each.global_step(model.prior(model.n_features), sums) for each in both]
+
+
+def _check_target(scan: Scan, y: Any, sample_weight: Any) -> None:
+    if scan.target is None or y is not None or sample_weight is not None:
+        raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")

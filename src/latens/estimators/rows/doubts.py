@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
-from latens.core import Rows
+from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.system.wording import listed
 
-__all__ = ["doubt_columns"]
+__all__ = ["doubt_columns", "doubt_sample"]
 
 MOST_ROWS = 4096  # looked at
 MOST_ENTRIES = 2**21  # looked at, where columns are many
@@ -56,6 +56,29 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
         _doubt_levels(part, names)
 
 
+def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: bool = False) -> None:
+    """The same of rows that are read in blocks, by a sample and a survey of all; copies of rows are not told."""
+    if is_sparse(sample.x) or len(sample) < LEAST_ROWS:
+        return
+    part = np.asfortranarray(host(sample.x[:MOST_ROWS, :MOST_COLUMNS]))
+    if sample.seen is not None:
+        part = np.where(host(sample.seen[:MOST_ROWS, :MOST_COLUMNS]) > 0, part, np.nan)
+    _doubt_codes(sample, part, names, "scan")
+    _tell_counters([names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)], "scan")
+    _doubt_equal(sample, part, names, "scan")
+    if levels:
+        _doubt_levels(part, names)
+
+
+def _counts_rows(column: Floats, survey: Survey, j: int) -> bool:
+    """Whether as many values as rows, at equal steps, fill the range of a column, none of them twice in the sample."""
+    if not survey.whole[j] or np.isnan(column).any() or survey.n_rows < 2:
+        return False
+    step, rest = divmod(float(survey.high[j] - survey.low[j]), survey.n_rows - 1)
+    on_steps = step >= 1 and rest == 0 and bool(np.all((column - survey.low[j]) % step == 0))
+    return on_steps and len(np.unique(column)) == len(column)
+
+
 def _column(rows: Rows, j: int) -> Floats:
     """All values of a column, NaN where missing."""
     x = host(rows.x[:, j])
@@ -71,6 +94,7 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str)
     j = next(iter(found))
     code = next(iter(found[j]))
     count = int(np.sum(_column(rows, j) == code))
+    looked = f" in {len(rows)} rows looked at" if container == "scan" else ""
     others = [names[other] for other in found if other != j]
     also = f"; so do {listed(map(str, others))}" if others else ""
     replaced = f"np.where(X == {code:g}, np.nan, X)"
@@ -78,9 +102,11 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str)
         replaced = f"X.replace({{{str(names[j])!r}: {code:g}}}, np.nan)"
     warn(
         MissingCodes(
-            f"column {str(names[j])!r} holds {code:g} {count} times, far from its other values{also}: this looks like "
-            "a code for missing values, and is taken as a number.",
-            f"If so, pass X with NaN in its place: X = {replaced}.",
+            f"column {str(names[j])!r} holds {code:g} {count} times{looked}, far from its other values{also}: this "
+            "looks like a code for missing values, and is taken as a number.",
+            "If so, store NaN, or nothing, in its place."
+            if container == "scan"
+            else f"If so, pass X with NaN in its place: X = {replaced}.",
         )
     )
 
@@ -97,14 +123,25 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
         gaps = np.diff(np.sort(column))
         if len(gaps) and gaps[0] > 0 and np.all(gaps == gaps[0]):
             found.append(names[j])
-    if found:
-        warn(
-            CountsRows(
-                f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.",
-                f"Make them names of rows, X.set_index({str(found[0])!r}), or leave them out: "
-                f"X.drop(columns={[str(name) for name in found[:5]]}), np.delete for arrays.",
-            )
+    _tell_counters(found, "frame")
+
+
+def _tell_counters(found: Sequence[str], container: str) -> None:
+    if not found:
+        return
+    remedy = (
+        f"Make them names of rows, X.set_index({str(found[0])!r}), or leave them out: "
+        f"X.drop(columns={[str(name) for name in found[:5]]}), np.delete for arrays."
+    )
+    if container == "scan":
+        remedy = (
+            f"Make one the names of rows, latens.scan(..., row_names={str(found[0])!r}), or leave them out: columns=."
         )
+    warn(
+        CountsRows(
+            f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.", remedy
+        )
+    )
 
 
 def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
@@ -173,6 +210,8 @@ def _without(columns: list[int], names: Sequence[str], container: str) -> str:
     if container == "array":
         return f"np.delete(X, {columns}, axis=1)"
     named = [str(names[j]) for j in columns]
+    if container == "scan":
+        return f"latens.scan(..., columns=[...]) without {listed(named)}"
     return f"leave out {listed(named)}" if container == "views" else f"X.drop(columns={named})"
 
 

@@ -31,6 +31,7 @@ MOST_SINGLE = 57  # the same in single precision
 ONE_STEP = 64  # powers of two by which rows are multiplied at once, in single precision too
 SURE_DIGITS = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
 TIE = 1e-9  # powers of two that are this close to half-way are rounded up
+HARDLY = 1e-6  # of its mean: the spread below which a column may not vary at all
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
@@ -71,7 +72,10 @@ class Units:
             gaps = (block.x / divisor - like(mean, block.x)) * block.mask
             squares += column_sums(block.weigh(gaps**2))
         rounding = float(xp.finfo(rows.x.dtype).eps)
-        return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows), standardized)
+        constant = _constants(rows, np.sqrt(squares / counts) <= HARDLY * np.abs(mean)) if centred else None
+        return cls._of_moments(
+            counts, mean, squares, largest, rounding, centred, unseen, len(rows), standardized, constant
+        )
 
     @classmethod
     def of_survey(
@@ -98,8 +102,10 @@ class Units:
         squares = (survey.deviation / largest) ** 2
         if not centred:
             squares = squares + counts * (survey.mean / largest) ** 2
+        rounding = float(np.finfo(dtype).eps)
+        constant = np.where((survey.count > 0) & (survey.low == survey.high), survey.low, np.nan)
         return cls._of_moments(
-            counts, mean, squares, largest, float(np.finfo(dtype).eps), centred, unseen, survey.n_rows, standardized
+            counts, mean, squares, largest, rounding, centred, unseen, survey.n_rows, standardized, constant
         )
 
     @classmethod
@@ -114,8 +120,12 @@ class Units:
         unseen: tuple[int, ...],
         n_rows: int,
         standardized: bool,
+        constant: Floats | None,
     ) -> Units:
-        """From moments of the columns in units of `largest`, a number () or one for each column (D,)."""
+        """From moments of the columns in units of `largest`, a number () or one for each column (D,).
+
+        `constant` (D,) has the only value of each column that never varies, and NaN for the others.
+        """
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
         least = rounding if n_rows > 1 else 1.0
         by_column = largest.ndim == 1
@@ -135,6 +145,8 @@ class Units:
             own = np.maximum(np.sqrt(squares / counts), SURE_DIGITS * least * np.abs(mean))
             finer = _rounded_exponent(np.maximum(own, least**4), largest)
             origin = _on_grid(origin, np.minimum(finer, exponent))
+            if constant is not None:  # what a grid leaves of it would be vast beside the noise of a column without any
+                origin = np.where(np.isnan(constant), origin, constant)
         return cls(origin, whole, unseen=unseen, factor=factor)
 
     def meeting(self, rows: Rows) -> Units:
@@ -270,6 +282,18 @@ def column_sizes(rows: Rows) -> Floats:
     xp = array_namespace(rows.x)
     parts = [host(xp.max(xp.abs(block.x), axis=0)) for block in blocks(rows, 0)]
     return np.asarray(np.max(parts, axis=0), dtype=np.float64)
+
+
+def _constants(rows: Rows, likely: Any) -> Floats:
+    """(D,), the only value of each column that never varies, NaN for the others; only `likely` ones are looked at."""
+    values = np.full(len(likely), np.nan)
+    for j in np.flatnonzero(likely).tolist():
+        column = np.asarray(host(rows.x[:, j]), dtype=np.float64)
+        if rows.seen is not None:
+            column = column[host(rows.seen[:, j]) > 0]
+        if len(column) and bool(np.all(column == column[0])):
+            values[j] = column[0]
+    return values
 
 
 def exponents_of(sizes: Floats) -> Index:

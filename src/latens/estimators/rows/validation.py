@@ -263,6 +263,11 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             raise ValueError(_other_shape(estimator, X)) from error
         if str(error).startswith(OTHER_NAMES):
             raise ValueError(f"{str(error).rstrip()}\n{_other_names(estimator, given)}") from error
+        if getattr(estimator, "binary", False) and (basket := _first_basket(X)) is not None:
+            raise TypeError(
+                f"X holds lists of items, such as {basket}; {type(estimator).__name__} takes rows of 0 and 1, a column "
+                "for each item: sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True).fit_transform(X)."
+            ) from error
         found = _first_not_a_number(X)
         if found is None:
             raise
@@ -407,6 +412,23 @@ def refuse_dates(X: Any, name: str = "X") -> None:
 def _is_date(dtype: Any) -> bool:
     """Of NumPy and pandas by their kind, of polars by their names."""
     return getattr(dtype, "kind", "") in ("M", "m") or str(dtype).partition("(")[0] in ("Date", "Datetime", "Duration")
+
+
+def _first_basket(X: Any) -> str | None:
+    """The first of rows that are given as items, in short; None where rows are something else.
+
+    Items of a basket are a set, or so many as were bought: rows of equal length are a table.
+    """
+    if len(getattr(X, "shape", (0,))) != 1 or (not isinstance(X, Sequence | np.ndarray) and not hasattr(X, "to_frame")):
+        return None
+    rows = [row for row in X if isinstance(row, list | tuple | set | frozenset)]
+    if len(rows) < len(X) or not rows:
+        return None
+    unordered = isinstance(rows[0], set | frozenset)
+    if not unordered and len({len(row) for row in rows}) == 1:
+        return None
+    first = max(rows[:10], key=len)
+    return repr(list(first)[:3]) if all(isinstance(item, str | int) for item in first) else None
 
 
 def _first_not_a_number(X: Any) -> str | None:
