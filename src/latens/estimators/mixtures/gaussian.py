@@ -235,9 +235,10 @@ class GaussianMixture(MixtureEstimator):
         return getattr(getattr(self._model, part), name)
 
     def _keep_lost(self, lost: Floats) -> None:
-        vars(self).pop("lost_rows_", None)  # of an earlier fit
         if self.covariance_type == "full":
             self.lost_rows_ = lost
+        elif "lost_rows_" in vars(self):  # of an earlier fit
+            del self.lost_rows_
 
     @property
     def _predictive(self) -> MixturePosterior:
