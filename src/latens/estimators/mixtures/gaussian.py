@@ -378,6 +378,16 @@ class GaussianMixture(MixtureEstimator):
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
         return value
 
+    def _moving_numbers(self, q: MixturePosterior, stats: Statistics) -> dict[str, Any]:
+        """Precisions and their factors are not among them."""
+        clusters: Any = q.clusters
+        dense, covariance = self.covariance_type in ("full", "tied"), clusters.covariance
+        covariance = covariance[0] if self.covariance_type == "tied" else covariance
+        covariance = covariance if dense or self.covariance_type == "diag" else covariance[:, 0]
+        leave = self._units.leave_covariance if dense else self._units.leave_variance
+        means = self._units.leave(clusters.mean)
+        return {"weights": q.weights.mean, "means": means, "components": means, "covariances": leave(covariance)}
+
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters
         covariance, precision, root = _shapes(self.covariance_type, clusters.covariance)
