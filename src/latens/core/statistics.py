@@ -35,9 +35,9 @@ class Statistics:
     def __rmul__(self, weight: float) -> Self:
         return self._map(lambda name: _scale(weight, getattr(self, name)))
 
-    def gap(self, other: Self, weight: float) -> Self:
+    def difference(self, other: Self, weight: float) -> Self:
         """weight * (self - other), in one go: response takes hundreds of them."""
-        return self._map(lambda name: _gap(getattr(self, name), getattr(other, name), weight))
+        return self._map(lambda name: _difference(getattr(self, name), getattr(other, name), weight))
 
     def _map(self, value_of: Callable[[str], Any]) -> Self:
         # only subclasses have fields, which their constructor takes by name
@@ -50,10 +50,10 @@ def _add(a: Any, b: Any) -> Any:
     return {key: a[key] + b[key] for key in a} if isinstance(a, Mapping) else a + b
 
 
-def _gap(a: Any, b: Any, weight: float) -> Any:
+def _difference(a: Any, b: Any, weight: float) -> Any:
     if a is None or b is None:
         return None
-    return {key: a[key].gap(b[key], weight) for key in a} if isinstance(a, Mapping) else weight * (a - b)
+    return {key: a[key].difference(b[key], weight) for key in a} if isinstance(a, Mapping) else weight * (a - b)
 
 
 def _scale(weight: float, a: Any) -> Any:

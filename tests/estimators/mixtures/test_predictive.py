@@ -87,10 +87,10 @@ def test_rows_with_holes_tell_means_and_covariances_by_what_they_show() -> None:
     k = int(np.argmin(model.means_[:, 0]))
     assert model.lost_rows_[:, k] == pytest.approx([20 / 3, 10.0], abs=1e-6)
     assert model.lost_rows_[:, 1 - k] == pytest.approx([0.0, 0.0], abs=1e-6)
-    own, told = model.posterior_.clusters, model._predictive.clusters
-    assert told.dof[k] == pytest.approx(own.dof[k] - 10.0)
-    assert told.strength[k] == pytest.approx(own.strength[k] - 20 / 3)
-    assert told.precision == pytest.approx(own.precision)
+    own, known = model.posterior_.clusters, model._predictive.clusters
+    assert known.dof[k] == pytest.approx(own.dof[k] - 10.0)
+    assert known.strength[k] == pytest.approx(own.strength[k] - 20 / 3)
+    assert known.precision == pytest.approx(own.precision)
 
 
 def test_known_labels_lose_nothing() -> None:

@@ -261,8 +261,8 @@ class Mixture:
         predicted = clusters.predict(batch.x, batch.holes, batch.observed)
         joint = predicted.density + weights
         share = softmax_entropy(joint)[0]
-        told = softmax_entropy(for_components(joint, batch.aux[KNOWN]))[0] if KNOWN in batch.aux else share
-        return share, clusters.rows_lost(told, batch.weigh(told), predicted.form, batch.observed)
+        certain = softmax_entropy(for_components(joint, batch.aux[KNOWN]))[0] if KNOWN in batch.aux else share
+        return share, clusters.rows_lost(certain, batch.weigh(certain), predicted.form, batch.observed)
 
     def without_rows(self, q: MixturePosterior, lost: Floats) -> MixturePosterior:
         """q with clusters as known as they are without so many rows (2, K)."""
