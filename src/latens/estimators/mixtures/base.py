@@ -337,16 +337,18 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
-        members = _Members.none(self.n_components_)
+        members, lost_is_known = _Members.none(self.n_components_), True
         if add and getattr(self, "classification_", np.zeros((0, 0))).shape == members.table.shape:
-            lost = getattr(self, "lost_rows_", members.lost)
+            lost_is_known = "lost_rows_" in vars(self)  # not of a fit from a file that was written before
+            lost = vars(self).get("lost_rows_", members.lost)
             members = _Members(self.classification_, self.membership_entropy_, lost)
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
         parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(cast("InMemory", data).rows)
         for part in parts:
             members = members + part.times(each)
         self.classification_, self.membership_entropy_ = members.table, members.entropy
-        self._keep_lost(members.lost)
+        if lost_is_known:
+            self._keep_lost(members.lost)
 
     def _keep_lost(self, lost: Floats) -> None:
         """Where clusters have numbers that are known by fewer rows than they have, remember by how many (2, K)."""
