@@ -337,9 +337,9 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
-        members, lost_is_known = _Members.none(self.n_components_), True
+        members = _Members.none(self.n_components_)
+        lost_is_known = not add or "lost_rows_" in vars(self)  # not of a fit from a file that was written before
         if add and getattr(self, "classification_", np.zeros((0, 0))).shape == members.table.shape:
-            lost_is_known = "lost_rows_" in vars(self)  # not of a fit from a file that was written before
             lost = vars(self).get("lost_rows_", members.lost)
             members = _Members(self.classification_, self.membership_entropy_, lost)
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
