@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -134,7 +133,14 @@ class Answers(Intervals, TransformerMixin):
 
     def _moments_of_entries(self, spread: bool) -> Callable[[Rows, Any], tuple[Array, ...]]:
         """What gives mean and variance (n, D) of rows' entries; the latter is asked for only with `spread`."""
-        return lambda rows, local: self._model.impute(self.posterior_, rows, local)
+        q = self._predictive
+        return lambda rows, local: self._model.impute(q, rows, local)
+
+    @property
+    def _predictive(self) -> Any:
+        """The posterior under which new rows are predicted, filled in and drawn."""
+        check_is_fitted(self)
+        return self.posterior_
 
     def _filled(self, X: Any, wide: Array, *, spread: bool = False) -> Any:
         """X with its missing entries taken from `wide` (n, D); of spreads, 0 where X is observed."""
@@ -166,8 +172,10 @@ class Answers(Intervals, TransformerMixin):
     def _densities(self, X: Any) -> Array:
         """(n,), what `score_samples` says, as an array."""
 
+        q = self._predictive
+
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            density = self._model.log_predictive(self.posterior_, rows, local)
+            density = self._model.log_predictive(q, rows, local)
             return (density - self._units.log_volume(rows),)
 
         return self._ask(X, density)[0]
@@ -214,7 +222,7 @@ class Answers(Intervals, TransformerMixin):
         """Rows in model units, and their codes."""
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        return drawn_rows(self._model, self.posterior_, n, rng, one_of("globals", how, ["each", "shared"]))
+        return drawn_rows(self._model, self._predictive, n, rng, one_of("globals", how, ["each", "shared"]))
 
     def set_component_names(self, names: Sequence[str] | Mapping[int, str]) -> Self:
         """Name the components; every output and picture uses the names from then on.
@@ -361,8 +369,8 @@ class Answers(Intervals, TransformerMixin):
 
     def _shares_at(self, q: Any, stats: Any) -> Floats:
         """(K,), the same shares were q the posterior: those of what would be published of it."""
-        there = copy(self)
-        there.posterior_ = q
+        there = object.__new__(type(self))  # `copy` asks scikit-learn for a state, which takes longer than the answer
+        there.__dict__.update(vars(self), posterior_=q)
         for name, value in self._publish(q, stats, self._units).items():
             setattr(there, f"{name}_", value)
         return there._component_shares()

@@ -19,12 +19,14 @@ from latens.array.linalg import cholesky, definite_volume, inverse, inverse_with
 from latens.array.missing_normals import Holes, conditioned
 from latens.array.packed_symmetric import unpacked
 from latens.array.special import trigamma
-from latens.array.transfer import cast, host, like, namespace, take
+from latens.array.transfer import cast, column_sums, host, like, namespace, take
 from latens.families.normals import Normals
 from latens.families.point_normal_gamma import LOG_2PI
 from latens.system.cached_value import cached_value
 
 __all__ = ["NormalWishart", "Predicted"]
+
+MOST_LOST = 0.9  # of a cluster's rows: where nothing were left, averages over coordinates say little
 
 
 class Predicted(NamedTuple):
@@ -34,6 +36,7 @@ class Predicted(NamedTuple):
     precision: Floats  # (K, D, D), inverse of the scale
     volume: Array  # (n, K), log determinant of the precision of what is missing
     stretch: Array  # (n, K), what multiplies the spread of what is missing
+    form: Array  # (n, K), quadratic form of what was seen under E[Lam]
 
 
 @record
@@ -178,7 +181,31 @@ class NormalWishart:
         density = density - 0.5 * free * xp.log1p(form / like(dof, form))
         spare = xp.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is reported
         stretch = (like(dof, form) + form) / spare
-        return Predicted(cast(density, x), precision, volume, stretch)
+        expected = like(self.dof * (self.strength + 1) / (self.strength * dof), form)
+        return Predicted(cast(density, x), precision, volume, stretch, expected * form)
+
+    def rows_lost(self, share: Array, weighted: Array, form: Array, observed: Array) -> Floats:
+        """(2, K), rows by which mean and covariance are known less than by all rows with these memberships (n, K).
+
+        A row of which o of D entries were seen tells o / D of a mean, and of a covariance as many pairs as it shows.
+        Of a row that may be of other clusters the variance of its slope is lost with its label (Louis 1982), on average
+        over the coordinates: `form` is its quadratic form (n, K). `weighted` are memberships times row weights.
+        """
+        d = self.mean.shape[1]
+        o = cast(observed, form)[:, None]
+        share, weighted = cast(share, form), cast(weighted, form)
+        of_mean = (d - o + (1 - share) * form) / d
+        of_covariance = (d * (d + 1) - o * (o + 1) + (1 - share) * (o - 2 * form + form**2)) / (d * (d + 1))
+        return np.stack([column_sums(weighted * of_mean), column_sums(weighted * of_covariance)])
+
+    def without_rows(self, lost: Floats, prior: NormalWishart) -> NormalWishart:
+        """With the same means and expected precisions, as known as they are without so many rows (2, K)."""
+        strength, dof = self.strength - prior.strength, self.dof - prior.dof
+        lost = np.minimum(lost, MOST_LOST * np.stack([strength, np.broadcast_to(dof, strength.shape)]))
+        dof = self.dof - lost[1]
+        return NormalWishart(
+            self.mean, self.strength - lost[0], dof, (dof / self.dof)[:, None, None] * self.scatter, self.tied
+        )
 
     def predicted_density(self, expected: Array, observed: Array | None = None, volume: Array | None = None) -> Array:
         """The same density of the observed entries (n, K), made of the expected one of a local step.

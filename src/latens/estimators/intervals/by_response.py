@@ -42,6 +42,7 @@ class ByResponse(DataOfFit):
         n_components_: int
         _publish: Callable[..., dict[str, Any]]
         _own_numbers: Callable[[Any, Any], dict[str, Any]]
+        _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
@@ -70,7 +71,7 @@ class ByResponse(DataOfFit):
         own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_sums, of_sums))
         find, find_others = value_finder(own), value_finder(others)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._own_numbers(q, response.stats)))
+        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._moving_numbers(q, response.stats)))
         if others:
             jacobian[of_sums] = response.jacobian(lambda q, stats: find_others(self._extra_numbers(q, stats)))
         return values_of(published, numbers), jacobian

@@ -353,6 +353,10 @@ class Intervals(ByResponse):
         """Numbers that a posterior tells, in data units: those that are published, and others with an interval."""
         return self._publish(q, stats, self._units)
 
+    def _moving_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+        """Those that have intervals, which are asked for at dozens of posteriors: no more needs to be made."""
+        return self._own_numbers(q, stats)
+
     def _named_levels(self) -> Sequence[tuple[str, str]]:
         """Column and name of each level whose probability is among these numbers."""
         return ()

@@ -77,9 +77,17 @@ class _Members:
 
     table: Floats  # (K, K)
     entropy: float
+    lost: Floats  # (2, K), rows that means and covariances are known less by
 
     def __add__(self, other: _Members) -> _Members:
-        return _Members(self.table + other.table, self.entropy + other.entropy)
+        return _Members(self.table + other.table, self.entropy + other.entropy, self.lost + other.lost)
+
+    def times(self, each: float) -> _Members:
+        return _Members(each * self.table, each * self.entropy, each * self.lost)
+
+    @classmethod
+    def none(cls, k: int) -> _Members:
+        return cls(np.zeros((k, k)), 0.0, np.zeros((2, k)))
 
 
 @dataclass(frozen=True)
@@ -89,13 +97,13 @@ class _CountMembers:
     estimator: Any
 
     def __call__(self, rows: Rows, _: Any) -> tuple[None, _Members]:
-        k, none = self.estimator.n_components_, _Members(np.zeros((self.estimator.n_components_,) * 2), 0.0)
+        k = self.estimator.n_components_
         if not len(rows):
-            return None, none
-        share = host(self.estimator._shares_of_fit(rows))
+            return None, _Members.none(k)
+        share, lost = self.estimator._shares_of_fit(rows)
         weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
         table = np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
-        return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)))
+        return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)), lost)
 
     def counted(self, rows: Rows) -> list[_Members]:
         starts = range(0, len(rows), CLASSIFIED_AT_ONCE)
@@ -205,14 +213,19 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _shares(self, X: Any) -> Array:
         """(n, K), what `predict_proba` says, as an array."""
-        return self._ask_rows(X, lambda rows: (self._model.predicted_memberships(self.posterior_, rows),))[0]
+        q = self._predictive
+        return self._ask_rows(X, lambda rows: (self._model.predicted_memberships(q, rows),))[0]
 
-    def _shares_of_fit(self, rows: Rows) -> Array:
-        """The same of rows that a fit has seen, in the units of the data: nothing is left to be checked."""
+    def _shares_of_fit(self, rows: Rows) -> tuple[Floats, Floats]:
+        """(n, K) of rows that a fit has seen, in the units of the data: nothing is left to be checked.
+
+        And the rows (2, K) that clusters are known less by, since those are not certain of them, or have holes.
+        """
         parts = blocks(rows, self._model.floats_per_row(self.n_components_))
         with one_blas_thread():
-            shares = [self._model.predicted_memberships(self.posterior_, self._units.enter(part)) for part in parts]
-        return shares[0] if len(shares) == 1 else array_namespace(shares[0]).concat(shares)
+            each = [self._model.classified(self.posterior_, self._units.enter(part)) for part in parts]
+        lost = [part for _, part in each if part is not None]
+        return np.concatenate([host(share) for share, _ in each]), sum(lost, np.zeros((2, self.n_components_)))
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:
         return known_labels(known, n_rows, self.n_components)
@@ -324,15 +337,21 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
-        k = self.n_components_
-        table, entropy = np.zeros((k, k)), 0.0
-        if add and getattr(self, "classification_", table[:0]).shape == table.shape:
-            table, entropy = self.classification_, self.membership_entropy_
+        members = _Members.none(self.n_components_)
+        lost_is_known = not add or "lost_rows_" in vars(self)  # not of a fit from a file that was written before
+        if add and getattr(self, "classification_", np.zeros((0, 0))).shape == members.table.shape:
+            lost = vars(self).get("lost_rows_", members.lost)
+            members = _Members(self.classification_, self.membership_entropy_, lost)
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
         parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(cast("InMemory", data).rows)
         for part in parts:
-            table, entropy = table + each * part.table, entropy + each * part.entropy
-        self.classification_, self.membership_entropy_ = table, entropy
+            members = members + part.times(each)
+        self.classification_, self.membership_entropy_ = members.table, members.entropy
+        if lost_is_known:
+            self._keep_lost(members.lost)
+
+    def _keep_lost(self, lost: Floats) -> None:
+        """Where clusters have numbers that are known by fewer rows than they have, remember by how many (2, K)."""
 
     def _tell_fit(self, data: Data, each: float) -> None:
         self._classify(data, each=each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -110,6 +110,10 @@ class GaussianMixture(MixtureEstimator):
         The posterior's counts, where the family has them; for sticks a pair of arrays, as in scikit-learn.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         What the prior was, given or found in the data, where the family has it; in data units.
+    lost_rows_ : array (2, K)
+        Of full covariances: by how many rows less than it has a cluster's mean, and its covariance, are known, since
+        entries are missing or rows may be of other clusters. `impute`, `predict_proba`, `score_samples` and `sample`
+        count them; `posterior_` does not.
     rounding_ : array (D,)
         Steps to which columns were found to be rounded, in data units; 0 where none was noticed, or where it is below a
         hundredth of the spread. A rounded number may have been anything within half a step: its square counts as
@@ -128,6 +132,9 @@ class GaussianMixture(MixtureEstimator):
     >>> model.predict(X).shape, model.score_samples(X).shape
     ((300,), (300,))
     """
+
+    lost_rows_: Floats
+    file_attributes: ClassVar[tuple[str, ...]] = (*MixtureEstimator.file_attributes, "lost_rows_")
 
     def __init__(
         self,
@@ -227,6 +234,20 @@ class GaussianMixture(MixtureEstimator):
         """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
         check_is_fitted(self)
         return getattr(getattr(self._model, part), name)
+
+    def _keep_lost(self, lost: Floats) -> None:
+        if self.covariance_type == "full":
+            self.lost_rows_ = lost
+        elif "lost_rows_" in vars(self):  # of an earlier fit
+            del self.lost_rows_
+
+    @property
+    def _predictive(self) -> MixturePosterior:
+        """The posterior with clusters as known as the rows make them."""
+        q: MixturePosterior = super()._predictive
+        lost = getattr(self, "lost_rows_", None)  # files that were written before lack it
+        of_these = lost is not None and lost.shape[1] == q.n_components and lost.any()
+        return self._model.without_rows(q, lost) if of_these else q
 
     @property
     def _centred(self) -> bool:
@@ -358,6 +379,16 @@ class GaussianMixture(MixtureEstimator):
         if value.shape != shape or not np.isfinite(value).all():
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
         return value
+
+    def _moving_numbers(self, q: MixturePosterior, stats: Statistics) -> dict[str, Any]:
+        """Precisions and their factors are not among them."""
+        clusters: Any = q.clusters
+        dense, covariance = self.covariance_type in ("full", "tied"), clusters.covariance
+        covariance = covariance[0] if self.covariance_type == "tied" else covariance
+        covariance = covariance if dense or self.covariance_type == "diag" else covariance[:, 0]
+        leave = self._units.leave_covariance if dense else self._units.leave_variance
+        means = self._units.leave(clusters.mean)
+        return {"weights": q.weights.mean, "means": means, "components": means, "covariances": leave(covariance)}
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters

@@ -258,7 +258,7 @@ def _by_slopes(
     origin = np.zeros(chart.size)
     fixed, own, cross = -whole_of(less_curved, chart), here(0.0 * stats), np.empty((chart.size, chart.size))
     for j, (more, less) in enumerate(sides):
-        cross[:, j] = here((0.5 / step) * (more + (-1.0) * less)) - own
+        cross[:, j] = here(more.difference(less, 0.5 / step)) - own
     return here(stats), 0.5 * (fixed + fixed.T), cross
 
 
@@ -269,7 +269,7 @@ def _by_heights(
     gradient = _slopes(partial(_bound, model), arms, stats, step)
     cross = np.zeros((chart.size, chart.size))
     for j, (up, down) in enumerate(sides):
-        change = (0.5 / step) * (up + (-1.0) * down)
+        change = up.difference(down, 0.5 / step)
         cross[:, j] = _slopes(partial(_data_part, model), arms, change, step)
     fixed = _curvature(lambda eta: _bound(model, chart.at(eta), stats), chart.size, _size(model, chart.point, stats))
     return gradient, fixed, cross

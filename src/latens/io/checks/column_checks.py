@@ -38,6 +38,11 @@ def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n
     living = len(living_components(model, state)[0])
     if table is not None and (table.shape != (living, living) or not (table >= 0).all()):
         raise FileRefused(f"classification_ has shape {table.shape}; expected ({living}, {living}), counts.")
+    lost = attributes.get("lost_rows_")
+    if lost is not None and (
+        lost.shape != (2, living) or not (lost >= 0).all() or not isinstance(learnt, NormalWishart)
+    ):
+        raise FileRefused(f"lost_rows_ has shape {lost.shape}; expected (2, {living}), rows of full covariances.")
 
 
 def _check_kinds(kinds: ColumnKinds, mixed: MixedColumns, learnt: MixedColumns, n_features: int) -> None:

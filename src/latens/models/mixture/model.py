@@ -249,6 +249,26 @@ class Mixture:
         """
         return softmax_entropy(self._log_joint(q, batch))[0]
 
+    def classified(self, q: MixturePosterior, batch: Rows) -> tuple[Array, Floats | None]:
+        """The same, and the rows (2, K) that clusters of any shape are known less by; None of other clusters.
+
+        q counts every row of a cluster for whole: one with missing entries, which it fills in, and one that it gives to
+        several clusters. What it says of covariances is then too sure, and so is what is predicted with them.
+        """
+        clusters, weights = q.clusters, like(_log_weights(q), batch.x)
+        if not isinstance(clusters, NormalWishart) or clusters.tied:
+            return self.predicted_memberships(q, batch), None
+        predicted = clusters.predict(batch.x, batch.holes, batch.observed)
+        joint = predicted.density + weights
+        share = softmax_entropy(joint)[0]
+        certain = softmax_entropy(for_components(joint, batch.aux[KNOWN]))[0] if KNOWN in batch.aux else share
+        return share, clusters.rows_lost(certain, batch.weigh(certain), predicted.form, batch.observed)
+
+    def without_rows(self, q: MixturePosterior, lost: Floats) -> MixturePosterior:
+        """q with clusters as known as they are without so many rows (2, K)."""
+        clusters: Any = q.clusters
+        return replace(q, clusters=clusters.without_rows(lost, self.prior(q.n_components).clusters))
+
     def predicted_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
         """Memberships under the predictive density, with what the sums of these rows ask for.
 
