@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
-from latens.core import Rows, State, Statistics
+from latens.core import Fit, Rows, State, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import binary_evidence
@@ -33,6 +33,7 @@ from latens.inference.ascent import ascend
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.moves import grouped, with_profiles
+from latens.models.noisy_or.new_causes import count_pairs
 
 __all__ = ["NoisyOr"]
 
@@ -42,6 +43,7 @@ FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
+N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
 AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
@@ -160,6 +162,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
     settled_by: ClassVar[float] = 1e3
+    seeks_rare: ClassVar[bool] = False  # pairs of columns are counted in all rows
 
     def __init__(
         self,
@@ -298,6 +301,13 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             return q
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
+
+    def _search_from(
+        self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
+    ) -> Fit:
+        if moves and context.data.may_be_threaded:  # rows of other libraries, and those elsewhere, are not all counted
+            count_pairs(context.sample, context.data.stream(N_COUNTED))
+        return super()._search_from(model, context, starts, moves, afresh)
 
     def _starts_beside(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, starts: Sequence[State]

@@ -154,7 +154,7 @@ class Search:
         part: Rows,
         batches: Sequence[Any],
         n: float,
-        badly_explained: Callable[[Any, int], Rows],
+        badly_explained: Callable[[Any, int], Rows] | None,
         starts: Sequence[State],
         *,
         beside: Sequence[State] = (),
@@ -165,7 +165,7 @@ class Search:
         """The same on a part of the rows, then on all of them, which count `n`, from what was found.
 
         `beside` are starts that moves on the part may wrong, since none of them adds what a part has too few rows for.
-        `badly_explained(q, size)` gives about so many of the rows that a posterior explains worst. Unless `afresh`,
+        `badly_explained(q, size)` gives about so many of the rows that a posterior explains worst; None: no moves are made for them. Unless `afresh`,
         the start was found on all rows before: only they say where to go on.
         """
         if afresh:
@@ -185,7 +185,7 @@ class Search:
                 starts,
                 # components that are too many fall on rows that count once, those too few on rows that count as all
                 screens=[self._ascend([part]), self._ascend([weighted])],
-                rare=partial(self._rare, badly_explained, len(part)),
+                rare=badly_explained and partial(self._rare, badly_explained, len(part)),
                 sweep=sweep,
                 notify=notify,
             )
