@@ -161,7 +161,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sparse: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
-    settled_by: ClassVar[float] = 1e3
+    settled_by: ClassVar[float] = 500.0
     seeks_rare: ClassVar[bool] = False  # pairs of columns are counted in all rows
 
     def __init__(
@@ -310,17 +310,19 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return super()._search_from(model, context, starts, moves, afresh)
 
     def _starts_beside(
-        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, starts: Sequence[State]
+        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, first: State, found: State
     ) -> Sequence[State]:
-        """The first as it is, and with profiles: no move adds a cause, and profiles need several to tell apart."""
-        if isinstance(model, JensenNoisyOr) or model.points:
+        """Where causes go together, the first as it is, and with profiles: these need several causes to tell apart.
+
+        A single profile on a sample says that causes are independent, and moves add those that are too weak there.
+        """
+        if isinstance(model, JensenNoisyOr) or model.points or found.q.n_profiles == 1:
             return []
-        first = starts[0].q
-        if first.n_profiles >= model.most_profiles:
-            return [starts[0]]
-        codes = np.asarray(model.local_step(first, context.sample).mean, dtype=np.float64)
+        if first.q.n_profiles >= model.most_profiles:
+            return [first]
+        codes = np.asarray(model.local_step(first.q, context.sample).mean, dtype=np.float64)
         labels = grouped(codes, N_PROFILES_BESIDE, np.random.default_rng(0))
-        return [starts[0], State(with_profiles(first, codes, labels, N_PROFILES_BESIDE))]
+        return [first, State(with_profiles(first.q, codes, labels, N_PROFILES_BESIDE))]
 
     def _start_at(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, strength: Floats

@@ -92,8 +92,8 @@ class FitSearch:
         """One; more where nothing short of a whole search tells which is better."""
         return [self._start(model, context, restart)]
 
-    def _starts_beside(self, model: Any, context: FitContext, starts: Sequence[State]) -> Sequence[State]:
-        """Of many rows, starts that a sample of them may wrong: for models whose moves add nothing that it gave up."""
+    def _starts_beside(self, model: Any, context: FitContext, first: State, found: State) -> Sequence[State]:
+        """Starts that a sample may wrong, given the first of all and what it led to on the sample of many rows."""
         return []
 
     def _search_from(
@@ -132,7 +132,7 @@ class FitSearch:
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model) if self.seeks_rare else None
-                beside = self._starts_beside(model, context, starts) if afresh else []
+                beside = partial(self._starts_beside, model, context, starts[0]) if afresh else None
                 return search.by_part(
                     sample,
                     batches,
