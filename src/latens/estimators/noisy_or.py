@@ -39,7 +39,7 @@ __all__ = ["NoisyOr"]
 
 MOST_EXACT = 14  # causes beyond which 2^K states of every row are out of reach
 FEW_EXACT = 8  # up to which "auto" lists them all
-FEW_CAUSES = 8  # that a search begins with at least
+FEW_CAUSES, FEW_HALVES = 8, 12  # that a search begins with at least, and where no more than so many are likely
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
@@ -287,9 +287,13 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return max(fewest, binary_evidence(all_or_sample(context.data, context.sample)))
 
     def _default_size(self, context: FitContext) -> int:
-        """Half as many as columns at first: causes with two columns of their own are not more, and fewer are faster."""
+        """Half as many as columns at first: causes with two columns of their own are not more, and fewer are faster.
+
+        Of few columns as many as all states are listed for: a few more would take twice as long.
+        """
         most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)
-        likely = context.growth * max(FEW_CAUSES, int(context.sample.x.shape[1]) // 2)
+        half = int(context.sample.x.shape[1]) // 2
+        likely = context.growth * (half if half > FEW_HALVES else FEW_CAUSES)
         return min(super()._default_size(context), likely, most)
 
     def _start(
