@@ -93,8 +93,8 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     init : {"auto", "random"} or array of shape (K, D)
         Starts from non-negative parts of the data, from random probabilities, or from given ones.
     moves : bool
-        Whether to try other numbers of profiles, fewer causes and exchanged causes, accepted only where the
-        bound rises.
+        Whether to try other numbers of profiles, fewer, more and exchanged causes, accepted only where the bound
+        rises.
     prune : bool
         Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None

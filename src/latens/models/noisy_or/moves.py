@@ -39,7 +39,7 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[Any]:
-    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
+    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, more, others.
 
     Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 

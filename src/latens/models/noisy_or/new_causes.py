@@ -67,9 +67,7 @@ def count_pairs(sample: Rows, blocks: Iterable[Rows]) -> None:
     sample.cached(COUNTED, lambda: Pairs.of(sample, blocks))
 
 
-def more_causes(
-    model: NoisyOrCauses, q: CausePosterior, n: float, sample: Rows, limit: int
-) -> Iterator[Proposal]:
+def more_causes(model: NoisyOrCauses, q: CausePosterior, n: float, sample: Rows, limit: int) -> Iterator[Proposal]:
     """All that pairs of columns speak for, half of them, and so on; then each alone, the most surprising first."""
     most = min(limit - q.n_components, N_AT_ONCE)
     if most < 1 or sample.x.shape[1] < 2:
@@ -93,20 +91,21 @@ class NewCause:
 def _lacking(model: NoisyOrCauses, q: CausePosterior, n: float, pairs: Pairs) -> Iterator[NewCause]:
     """Causes that would bring about pairs of ones of which there are more than is expected, and seem worth a trial."""
     expected = pairs.seen * _expected_pairs(q, pairs.columns)
-    excess, surprise = pairs.ones - expected, _surprise(pairs.ones, expected)
-    left = surprise.copy()
+    tried = np.zeros(expected.shape, dtype=bool)
+    by_chance = np.log(max(tried.size, 1) / 2)  # what the most surprising of so many pairs says
     for _ in range(N_SEEDS):
-        first, second = (int(each) for each in np.unravel_index(int(np.argmax(left)), left.shape))
-        if not left[first, second] > 0:
+        surprise = _surprise(pairs.ones, expected)
+        first, second = np.unravel_index(int(np.argmax(np.where(tried, 0.0, surprise))), tried.shape)
+        if tried[first, second] or not surprise[first, second] > 0:
             return
-        size = _direction(surprise, excess, expected, first, second)
+        tried[first, second] = tried[second, first] = True
+        size = _direction(surprise, pairs.ones - expected, expected, int(first), int(second))
         own = np.flatnonzero(size > OWN * size.max())
         cause = _at_size(model.n_features, size, pairs)
         told = surprise[np.ix_(own, own)].sum() / 2 * n / pairs.n
-        if told > WORTH_TRYING * _cost(model, q, n, cause):
+        if told > WORTH_TRYING * _cost(model, q, n, cause) + by_chance:
             yield cause
-        own = np.union1d(own, (first, second))
-        left[np.ix_(own, own)] = 0.0
+            expected = expected + np.outer(size, size)
 
 
 def _at_size(d: int, size: Floats, pairs: Pairs) -> NewCause:
