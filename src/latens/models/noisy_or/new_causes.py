@@ -17,6 +17,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import is_sparse
 from latens.core import Proposal, Rows
 from latens.families.beta import Beta
+from latens.families.point_beta import PointBeta
 
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
@@ -30,7 +31,7 @@ MOST_COLUMNS = 256  # whose pairs are counted, the most common ones
 WITH_BOTH = 1.0  # nats by which a column is unexpectedly often on with each of the pair that a cause begins from
 N_ROUNDS = 20  # that a direction takes to settle
 TOP = 0.7  # the largest chance that a new cause begins with: pairs do not tell chances from how often it is on
-LEAST, MOST_OFTEN = 0.02, 0.5  # chance with which it begins elsewhere, and share of the rows in which it is on
+LEAST_CHANCE, MOST_OFTEN = 0.02, 0.5  # chance with which it begins elsewhere, and share of the rows in which it is on
 OWN = 0.3  # of its largest chance: pairs of columns above it begin no other cause
 COUNTED = "pairs of columns"
 
@@ -102,16 +103,16 @@ def _lacking(model: NoisyOrCauses, q: CausePosterior, n: float, pairs: Pairs) ->
         size = _direction(surprise, pairs.ones - expected, expected, int(first), int(second))
         own = np.flatnonzero(size > OWN * size.max())
         cause = _at_size(model.n_features, size, pairs)
-        told = surprise[np.ix_(own, own)].sum() / 2 * n / pairs.n
-        if told > WORTH_TRYING * _cost(model, q, n, cause) + by_chance:
+        evidence = surprise[np.ix_(own, own)].sum() / 2 * n / pairs.n
+        if evidence > WORTH_TRYING * _cost(model, q, n, cause) + by_chance:
             yield cause
             expected = expected + np.outer(size, size)
 
 
 def _at_size(d: int, size: Floats, pairs: Pairs) -> NewCause:
     """A cause of which these products of columns are the excess of pairs; none has a chance of more than `TOP`."""
-    largest, strength = float(size.max()), np.full(d, LEAST)
-    strength[pairs.columns] = np.maximum(TOP * size / largest, LEAST)
+    largest, strength = float(size.max()), np.full(d, LEAST_CHANCE)
+    strength[pairs.columns] = np.maximum(TOP * size / largest, LEAST_CHANCE)
     return NewCause(min((largest / TOP) ** 2 / pairs.n, MOST_OFTEN), strength)
 
 
@@ -127,8 +128,11 @@ def _with_more(q: CausePosterior, n: float, causes: Sequence[NewCause]) -> Propo
     """The same causes and new ones, on as often in each kind of rows, as sure of themselves as the rows make them."""
     often, strength = np.array([one.often for one in causes]), np.array([one.strength for one in causes])
     counts, rows = (n * q.profiles.mean)[:, None], (n * often)[:, None]
-    usage = Beta(np.hstack([q.usage.on, counts * often]), np.hstack([q.usage.off, counts * (1 - often)]))
-    more = Beta(np.vstack([q.causes.on, rows * strength]), np.vstack([q.causes.off, rows * (1 - strength)]))
+    usage, more = q.usage, q.causes
+    if isinstance(usage, PointBeta) or isinstance(more, PointBeta):
+        raise TypeError("point estimates were given; expected Beta posteriors, whose bound can judge a cause more.")
+    usage = Beta(np.hstack([usage.on, counts * often]), np.hstack([usage.off, counts * (1 - often)]))
+    more = Beta(np.vstack([more.on, rows * strength]), np.vstack([more.off, rows * (1 - strength)]))
     of = np.append(np.arange(q.n_components), np.full(len(causes), -1))
     return Proposal(replace(q, usage=usage, causes=more), of)
 
