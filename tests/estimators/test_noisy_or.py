@@ -66,9 +66,9 @@ def test_all_eight_pictures_are_found_and_their_number_too() -> None:
     assert np.mean((model.transform(X)[:, match.index] > 0.5) == (truth.codes > 0.5)) > 0.98
 
 
-@pytest.mark.parametrize(("n_columns", "n_causes"), [(6, 8), (30, 15)])
+@pytest.mark.parametrize(("n_columns", "n_causes"), [(6, 8), (24, 8), (30, 15)])
 def test_a_search_begins_with_half_as_many_causes_as_columns(n_columns: int, n_causes: int) -> None:
-    """At least 8: all of their combinations are listed, which is both the fastest and the tightest."""
+    """8 of few columns: all of their combinations are listed, which is both the fastest and the tightest."""
     rows, sizes = np.random.default_rng(0).random((200, n_columns)) < 0.3, list[int]()
 
     def watch(event: Any) -> bool:
@@ -287,6 +287,7 @@ def test_a_saved_model_answers_the_same(way: str, X: np.ndarray, tmp_path: Any) 
 
 def test_fits_of_many_rows_settle_by_the_gain_of_all_of_them() -> None:
     assert np.allclose(NoisyOr()._tolerances(1_000), [1e-4])
+    assert np.allclose(NoisyOr()._tolerances(6_000), [1e-4, 1e-5])
     assert np.allclose(NoisyOr()._tolerances(30_000), [1e-4, 1e-5])
     assert NoisyOr(tol=1e-4, n_init=1, moves=False)._tolerances(30_000) == [1e-4]
 
@@ -350,3 +351,15 @@ def test_causes_that_a_sample_has_too_few_rows_for_are_found_on_all() -> None:
     x = (rng.random((8000, 12)) > 0.99 * np.exp(on @ np.log1p(-strength))).astype(float)
     found = latens.NoisyOr(6, random_state=0, n_jobs=1).fit(x)
     assert found.n_components_ > 0  # a search on 2,048 of them leaves nothing, 284 nats below
+
+
+@pytest.mark.parametrize("n_components", [5, None])
+def test_causes_that_are_lacking_are_added(n_components: int | None) -> None:
+    """On in few rows of many: a part of these shows two of them, and the others are found in pairs of all rows."""
+    rng, strength = np.random.default_rng(0), np.kron(np.eye(5), np.full(4, 0.5))
+    on = rng.random((12_000, 5)) < np.array([0.2, 0.2, 0.015, 0.015, 0.015])
+    x = (rng.random((12_000, 20)) > 0.97 * np.exp(on @ np.log1p(-strength))).astype(float)
+    at_truth = NoisyOr(5, init=strength, moves=False, random_state=0).fit(x)
+    found = NoisyOr(n_components, random_state=0, n_jobs=1).fit(x)
+    assert found.n_components_ == 5
+    assert found.elbo_ > at_truth.elbo_ - 0.5

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
-from latens.core import Rows, State, Statistics
+from latens.core import Fit, Rows, State, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import binary_evidence
@@ -33,15 +33,17 @@ from latens.inference.ascent import ascend
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.moves import grouped, with_profiles
+from latens.models.noisy_or.new_causes import count_pairs
 
 __all__ = ["NoisyOr"]
 
 MOST_EXACT = 14  # causes beyond which 2^K states of every row are out of reach
 FEW_EXACT = 8  # up to which "auto" lists them all
-FEW_CAUSES = 8  # that a search begins with at least
+FEW_CAUSES, FEW_HALVES = 8, 12  # that a search begins with at least, and where no more than so many are likely
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
+N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
 AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
@@ -91,8 +93,8 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     init : {"auto", "random"} or array of shape (K, D)
         Starts from non-negative parts of the data, from random probabilities, or from given ones.
     moves : bool
-        Whether to try other numbers of profiles, fewer causes and exchanged causes, accepted only where the
-        bound rises.
+        Whether to try other numbers of profiles, fewer, more and exchanged causes, accepted only where the bound
+        rises.
     prune : bool
         Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
@@ -159,7 +161,8 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sparse: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
-    settled_by: ClassVar[float] = 1e3
+    settled_by: ClassVar[float] = 500.0
+    seeks_rare: ClassVar[bool] = False  # pairs of columns are counted in all rows
 
     def __init__(
         self,
@@ -284,9 +287,13 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return max(fewest, binary_evidence(all_or_sample(context.data, context.sample)))
 
     def _default_size(self, context: FitContext) -> int:
-        """Half as many as columns at first: causes with two columns of their own are not more, and fewer are faster."""
+        """Half as many as columns at first: causes with two columns of their own are not more, and fewer are faster.
+
+        Of few columns as many as all states are listed for: a few more would take twice as long.
+        """
         most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)
-        likely = context.growth * max(FEW_CAUSES, int(context.sample.x.shape[1]) // 2)
+        half = int(context.sample.x.shape[1]) // 2
+        likely = context.growth * (half if half > FEW_HALVES else FEW_CAUSES)
         return min(super()._default_size(context), likely, most)
 
     def _start(
@@ -299,18 +306,27 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
 
+    def _search_from(
+        self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
+    ) -> Fit:
+        if moves and context.data.may_be_threaded:  # rows of other libraries, and those elsewhere, are not all counted
+            count_pairs(context.sample, context.data.stream(N_COUNTED))
+        return super()._search_from(model, context, starts, moves, afresh)
+
     def _starts_beside(
-        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, starts: Sequence[State]
+        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, first: State, found: State
     ) -> Sequence[State]:
-        """The first as it is, and with profiles: no move adds a cause, and profiles need several to tell apart."""
-        if isinstance(model, JensenNoisyOr) or model.points:
+        """Where causes go together, the first as it is, and with profiles: these need several causes to tell apart.
+
+        A single profile on a sample says that causes are independent, and moves add those that are too weak there.
+        """
+        if isinstance(model, JensenNoisyOr) or model.points or found.q.n_profiles == 1:
             return []
-        first = starts[0].q
-        if first.n_profiles >= model.most_profiles:
-            return [starts[0]]
-        codes = np.asarray(model.local_step(first, context.sample).mean, dtype=np.float64)
+        if first.q.n_profiles >= model.most_profiles:
+            return [first]
+        codes = np.asarray(model.local_step(first.q, context.sample).mean, dtype=np.float64)
         labels = grouped(codes, N_PROFILES_BESIDE, np.random.default_rng(0))
-        return [starts[0], State(with_profiles(first, codes, labels, N_PROFILES_BESIDE))]
+        return [first, State(with_profiles(first.q, codes, labels, N_PROFILES_BESIDE))]
 
     def _start_at(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, strength: Floats

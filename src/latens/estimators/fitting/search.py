@@ -68,6 +68,7 @@ class FitSearch:
     )
     roughly: ClassVar[float] = 0.0  # times the usual tolerance: where moves are first tried; 0: not before it is met
     pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
+    seeks_rare: ClassVar[bool] = True  # whether moves look at badly explained rows, for what is rare in a sample
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -91,8 +92,8 @@ class FitSearch:
         """One; more where nothing short of a whole search tells which is better."""
         return [self._start(model, context, restart)]
 
-    def _starts_beside(self, model: Any, context: FitContext, starts: Sequence[State]) -> Sequence[State]:
-        """Of many rows, starts that a sample of them may wrong: for models whose moves add nothing that it gave up."""
+    def _starts_beside(self, model: Any, context: FitContext, first: State, found: State) -> Sequence[State]:
+        """Starts that a sample may wrong, given the first of all and what it led to on the sample of many rows."""
         return []
 
     def _search_from(
@@ -130,8 +131,8 @@ class FitSearch:
                 search = replace(search, glance=GLANCE_WITH_HOLES, slow=True)
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
-                badly_explained = partial(data.badly_explained, model)
-                beside = self._starts_beside(model, context, starts) if afresh else []
+                badly_explained = partial(data.badly_explained, model) if self.seeks_rare else None
+                beside = partial(self._starts_beside, model, context, starts[0]) if afresh else None
                 return search.by_part(
                     sample,
                     batches,

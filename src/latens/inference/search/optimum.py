@@ -171,19 +171,20 @@ class Search:
         part: Rows,
         batches: Sequence[Any],
         n: float,
-        badly_explained: Callable[[Any, int], Rows],
+        badly_explained: Callable[[Any, int], Rows] | None,
         starts: Sequence[State],
         *,
-        beside: Sequence[State] = (),
+        beside: Callable[[State], Sequence[State]] | None = None,
         afresh: bool = True,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
     ) -> Fit:
         """The same on a part of the rows, then on all of them, which count `n`, from what was found.
 
-        `beside` are starts that moves on the part may wrong, since none of them adds what a part has too few rows for.
-        `badly_explained(q, size)` gives about so many of the rows that a posterior explains worst. Unless `afresh`,
-        the start was found on all rows before: only they say where to go on.
+        `beside` gives starts that moves on the part may wrong, since it has too few rows for them, where what was found
+        there lets one expect such. `badly_explained(q, size)` gives about so many of the rows that a posterior explains
+        worst; None: no moves are made for them. Unless `afresh`, the start was found on all rows before: only they say
+        where to go on.
         """
         if afresh:
             starts, interrupted = self.starts_from(part, starts)
@@ -191,8 +192,9 @@ class Search:
                 return self.once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         try:
-            if afresh and beside and self.moves and not self.fixed:
-                missed, interrupted = self._missed(batches, n, beside, starts[0], sweep)
+            others = beside(starts[0]) if afresh and beside and self.moves and not self.fixed else ()
+            if others:
+                missed, interrupted = self._missed(batches, n, others, starts[0], sweep)
                 starts = [starts[0], *missed, *starts[1:]]
                 if interrupted:
                     return self.once_over(batches, starts[-1], sweep, notify)
@@ -202,7 +204,7 @@ class Search:
                 starts,
                 # components that are too many fall on rows that count once, those too few on rows that count as all
                 screens=[self._ascend([part]), self._ascend([weighted])],
-                rare=partial(self._rare, badly_explained, len(part)),
+                rare=badly_explained and partial(self._rare, badly_explained, len(part)),
                 sweep=sweep,
                 notify=notify,
             )

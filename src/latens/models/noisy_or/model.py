@@ -420,7 +420,7 @@ class NoisyOrCauses:
     def candidates(
         self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Proposal]:
-        return propose(self, q, stats, sample, rng)
+        return propose(self, q, stats, sample, rng, limit)
 
     def _ones(self, batch: Rows) -> Ones | OnesOnGpu | None:
         """Where the ones of the rows are, for compiled kernels; None for rows that these do not take."""

@@ -15,6 +15,7 @@ from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
+from latens.models.noisy_or.new_causes import more_causes
 
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior, CauseStatistics, ListedStates, NoisyOrCauses
@@ -31,9 +32,14 @@ ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are lef
 
 
 def propose(
-    model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
+    model: NoisyOrCauses,
+    q: CausePosterior,
+    stats: CauseStatistics,
+    sample: Rows,
+    rng: np.random.Generator,
+    limit: int,
 ) -> Iterator[Any]:
-    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
+    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, more, others.
 
     Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
@@ -47,6 +53,7 @@ def propose(
         yield from _more_profiles(model, q, stats.n, local, rng)
         yield from _fewer_profiles(model, q, stats)
         yield from fewer_causes(model, q, stats, sample, local)
+        yield from more_causes(model, q, stats.n, sample, limit)
     yield from other_causes(model, q, stats, sample, local, rng)
 
 
