@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 from scipy.stats import gamma, nbinom, poisson
 
 from latens.core import Rows
@@ -126,3 +126,36 @@ def test_draws_go_with_exposures(kind: str) -> None:
     mean, variance = (each[0, 1] for each in model.impute(q, hole, None))  # type: ignore[arg-type]
     assert drawn.mean() == pytest.approx(mean, rel=0.1)
     assert drawn.var() == pytest.approx(variance, rel=0.25)
+
+
+def test_rough_densities_are_near_the_exact_ones() -> None:
+    """Candidates of a search are dealt by them, where the exact ones take an integral of every entry."""
+    rng = np.random.default_rng(3)
+    weight = np.array([[0.0] * 4 + [0.3, 0.7] + [0.0] * 7])
+    shape = np.array([[4.0], [30.0]])
+    part = ExposedCounts(shape, np.repeat(shape / np.array([[1.0], [5.0]]), len(EXPOSED_SIZES), axis=1), weight)
+    s = np.exp(rng.normal(size=(60, 1)))
+    s[0] = 0.0
+    x = rng.poisson(3 * s).astype(float)
+    near, exact = part.near_density(x, s), part.log_density(x, s)
+    assert np.abs(near - exact).max() < 0.3
+    assert np.abs(softmax(near, axis=1) - softmax(exact, axis=1)).max() < 0.05
+    assert near[0].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(part.near_density(x + 1e-9, s), near, atol=1e-6)  # counts that are not whole
+
+
+def test_what_no_cluster_changes_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log gammas of every entry at every size took most of an iteration."""
+    made: list[int] = []
+    levels = ExposedCounts.levels
+
+    def counted(part: ExposedCounts, x: Any, seen: Any) -> Any:
+        made.append(len(x))
+        return levels(part, x, seen)
+
+    monkeypatch.setattr(ExposedCounts, "levels", counted)
+    model, batch = built("negative-binomial"), rows()
+    q = model.global_step(model.prior(2), model.statistics(batch, Memberships(np.full((len(batch), 2), 0.5))))
+    for _ in range(3):
+        q = model.global_step(q, model.statistics(batch, model.local_step(q, batch)))
+    assert made == [len(batch)]

@@ -10,7 +10,7 @@ the first; that of level 1 takes the place of x itself.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +48,7 @@ class CategoricalColumns:
         """(K, L), E[p]."""
         return self.counts / self._over_levels(self._column_sums(self.counts))
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """(K, D), expected number of the level."""
         return self._column_sums(self.chance * self._number)
@@ -160,25 +160,25 @@ class CategoricalColumns:
     def only(self, keep: Index) -> CategoricalColumns:
         return replace(self, counts=self.counts[keep])
 
-    @cached_property
+    @property
     def _first(self) -> Index:
         """(D,), where the levels of each column begin."""
-        return np.concatenate([[0], np.cumsum(self.levels)[:-1]]).astype(np.intp)
+        return _places(self.levels)[0]
 
-    @cached_property
+    @property
     def _column(self) -> Index:
         """(L,), whose level it is."""
-        return np.repeat(np.arange(len(self.levels)), self.levels)
+        return _places(self.levels)[1]
 
-    @cached_property
+    @property
     def _number(self) -> Index:
         """(L,), which level it is."""
-        return np.arange(sum(self.levels)) - self._first[self._column]
+        return _places(self.levels)[2]
 
-    @cached_property
+    @property
     def _above(self) -> Index:
         """(L - D,), which of the levels have an indicator: level 1 of each column, then the levels above."""
-        return np.concatenate([self._first + 1, np.flatnonzero(self._number > 1)]).astype(np.intp)
+        return _places(self.levels)[3]
 
     @cached_property
     def _mean_log(self) -> Floats:
@@ -205,3 +205,18 @@ class CategoricalColumns:
     def _over_levels(self, each: Floats) -> Floats:
         """(K, L) from (K, D), a column's number at each of its levels."""
         return np.asarray(each)[:, self._column]
+
+
+@lru_cache(maxsize=16)
+def _places(levels: tuple[int, ...]) -> tuple[Index, Index, Index, Index]:
+    """Where levels begin (D,), whose (L,) and which (L,) they are, and which have an indicator (L - D,).
+
+    The posterior of every iteration asks for them.
+    """
+    first = np.concatenate([[0], np.cumsum(levels)[:-1]]).astype(np.intp)
+    column = np.repeat(np.arange(len(levels)), levels)
+    number = np.arange(sum(levels)) - first[column]
+    above = np.concatenate([first + 1, np.flatnonzero(number > 1)]).astype(np.intp)
+    for places in (first, column, number, above):
+        places.setflags(write=False)
+    return first, column, number, above

@@ -23,11 +23,12 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 from scipy.special import digamma, gammaln, softmax, xlogy
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, record, simplex
+from latens.array.kernels.row_posteriors.exposed_counts import count_logs, count_sums
 from latens.array.special import gammaln as array_gammaln
 from latens.array.transfer import host, like
 from latens.families.negative_binomial_columns import NegativeBinomialPoints
@@ -38,6 +39,8 @@ __all__ = ["EXPOSED_SIZES", "ExposedCounts"]
 EXPOSED_SIZES: Floats = np.array([2.0**i for i in range(-4, 9)])  # from 1/16 to 256
 G = len(EXPOSED_SIZES)
 LEAST_WEIGHT = 1e-14  # of a size that still changes a sum
+NEAR_WEIGHT = 1e-3  # of a size that changes a density roughly told
+FEW_COUNTS = 64  # up to which a table of them is made, however few the rows
 NATS_CUT_OFF = 30.0  # nats below its height at which an integrand is cut off
 STEP = 0.5  # of a trapezoidal rule, in widths of the integrand: an error below 1e-7
 N_HALVINGS = 24  # of the way to where an integrand is cut off
@@ -49,7 +52,7 @@ class ExposedCounts:
     rate: Floats = positive("k wide")
     weight: Floats = simplex(f"d {G}")  # q(size)
     joint: ClassVar[bool] = False
-    n_grid: ClassVar[int] = G
+    n_grid: ClassVar[int] = 1  # sizes are gone through one by one
 
     @classmethod
     def prior(cls, mean: Floats, worth: Floats) -> ExposedCounts:
@@ -87,28 +90,49 @@ class ExposedCounts:
         own = xp.repeat(x * log_exposure(exposure) - array_gammaln(x + 1), G, axis=1)
         return xp.concat([x, xp.repeat(exposure, G, axis=1), own + xp.repeat(x, G, axis=1) * usual], axis=1)
 
-    def expected(self, x: Array, seen: Array) -> Array:
-        """(n, K), E[log p(row | cluster)] with the best q(g), over observed entries; `seen` are exposures (n, D)."""
-        xp, total = array_namespace(x), 0.0
-        for d in range(x.shape[1]):
-            active = np.flatnonzero(self.weight[d] > LEAST_WEIGHT)
-            own = d * G + active
-            height = self._height(x[:, d], seen[:, d], own) + x[:, d] * like(self._mean_log[:, own, None], x)
-            shown = xp.astype(seen[:, d] > 0, x.dtype)[:, None]
-            total = total + shown * xp.sum(height * like(self.weight[d, active][:, None], x), axis=1).T
-        return total
+    def levels(self, x: Array, seen: Array) -> Array:
+        """(n, D G), x log s + T + (x + size) log c, which no cluster changes; 0 where an entry is missing."""
+        xp = array_namespace(x)
+        exposure = seen + xp.zeros_like(x)
+        own = xp.concat([_log_rising(x[:, d], EXPOSED_SIZES) for d in range(x.shape[1])], axis=1)
+        own = own + like(self._wide(EXPOSED_SIZES * np.log(EXPOSED_SIZES)), x)
+        own = own + xp.repeat(x * log_exposure(exposure) - array_gammaln(x + 1), G, axis=1)
+        return own * xp.repeat(xp.astype(exposure > 0, x.dtype), G, axis=1)
 
-    def own_sums(self, x: Array, seen: Array, weighted: Array) -> Floats:
-        """(K, D + 2 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
-        xp, parts = array_namespace(x), []
+    def expected(self, x: Array, seen: Array, levels: Array) -> Array:
+        """(n, K), E[log p(row | cluster)] with the best q(g), over observed entries; `seen` are exposures (n, D)."""
+        exposure = seen + array_namespace(x).zeros_like(x)
+        spent = count_logs(x, exposure, self._by_size(self._mean_rate), EXPOSED_SIZES, self.weight)
+        own = levels @ like(self.weight.reshape(-1, 1), x)
+        return own - spent + x @ like(self._expected(self._mean_log).T, x)  # an entry that is missing is a 0
+
+    def near_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), roughly `log_density`, at about what `expected` takes; over sizes logarithms are averaged.
+
+        What makes a count large is a product of two gammas, that of the row and the rate, in whose place is one with
+        the mean and the variance of the product: a negative binomial.
+        """
+        xp, density = array_namespace(x), 0.0
+        exposure = seen + xp.zeros_like(x)
         for d in range(x.shape[1]):
-            own, exposure = np.arange(d * G, (d + 1) * G), seen[:, d]
-            shown = (weighted * xp.astype(exposure > 0, x.dtype)[:, None]).T[:, None, :]
-            rate, size = like(self._mean_rate[:, own, None], x), like(EXPOSED_SIZES[:, None], x)
-            u = exposure * (x[:, d] + size) / (size + exposure * rate)
-            cost = self._height(x[:, d], exposure, own) + u * rate
-            parts.append(np.stack([host(xp.sum(each * shown, axis=2)) for each in (u, cost)], axis=1))  # (K, 2, G)
-        rest = np.stack(parts, axis=2)  # (K, 2, D, G)
+            there = exposure[:, d] > 0
+            s = xp.where(there, exposure[:, d], xp.ones_like(x[:, d]))
+            for i in np.flatnonzero(self.weight[d] > NEAR_WEIGHT).tolist():
+                shape, mean = self.shape[:, d], self._mean_rate[:, d * G + i]
+                size = EXPOSED_SIZES[i] * shape / (EXPOSED_SIZES[i] + shape + 1)  # (K,)
+                r, expected = like(size, x), s[:, None] * like(mean, x)
+                own = _log_rising(x[:, d], size) + r * like(np.log(size), x) + x[:, d][:, None] * xp.log(expected)
+                own = own - (x[:, d][:, None] + r) * xp.log(r + expected) - array_gammaln(x[:, d] + 1)[:, None]
+                density = density + float(self.weight[d, i]) * xp.astype(there, x.dtype)[:, None] * own
+        return density
+
+    def own_sums(self, x: Array, seen: Array, weighted: Array, levels: Array) -> Floats:
+        """(K, D + 2 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
+        rate = self._by_size(self._mean_rate)
+        exposure = seen + array_namespace(x).zeros_like(x)
+        u, spent = count_sums(x, exposure, weighted, rate, EXPOSED_SIZES)
+        cost = self._by_size(host(weighted.T @ levels)) - spent + u * rate
+        rest = np.stack([u, cost], axis=1)  # (K, 2, D, G)
         return np.concatenate([host(weighted.T @ x), rest.reshape(len(rest), -1)], axis=1)
 
     def tiled(self, k: int) -> ExposedCounts:
@@ -182,15 +206,11 @@ class ExposedCounts:
 
     def _expected(self, each: Floats) -> Floats:
         """(K, D), averages over sizes of (K, D G)."""
-        return np.asarray(np.einsum("dg,kdg->kd", self.weight, each.reshape(len(each), *self.weight.shape)))
+        return np.asarray(np.einsum("dg,kdg->kd", self.weight, self._by_size(each)))
 
-    def _height(self, x: Array, exposure: Array, own: Index) -> Array:
-        """(K, g, n), x log s + T of one column at these places (g,) of the wide ones; s is not 0 where it counts."""
-        size = EXPOSED_SIZES[own % G][:, None]
-        r = like(size, x)
-        level = array_gammaln(x + r) - array_gammaln(x + 1) + like(size * np.log(size) - gammaln(size), x)
-        spent = (x + r) * array_namespace(x).log(r + exposure * like(self._mean_rate[:, own, None], x))
-        return x * log_exposure(exposure) + level - spent
+    def _by_size(self, each: Floats) -> Floats:
+        """(K, D, G)."""
+        return each.reshape(len(each), *self.weight.shape)
 
     def _evidences(self, x: Floats, xx: Floats) -> Floats:
         """(K, D G), log evidence of each cluster's entries given q(g), at each of the sizes."""
@@ -198,6 +218,17 @@ class ExposedCounts:
         before, after = self._shape, self._shape + np.repeat(x, G, axis=1)
         gain = gammaln(after) - gammaln(before) + before * np.log(self.rate) - after * np.log(self.rate + u)
         return np.asarray(gain + cost)
+
+
+def _log_rising(x: Array, size: Floats) -> Array:
+    """(n, m), log Gamma(x + size) - log Gamma(size) of counts (n,) at sizes (m,); of whole ones that of each once."""
+    least = like(gammaln(size), x)
+    if is_numpy_array(x) and len(x):
+        whole = x.astype(np.intp)
+        if whole.min() >= 0 and whole.max() <= max(len(x), FEW_COUNTS) and np.array_equal(whole, x):
+            table = array_gammaln(np.arange(whole.max() + 1.0)[:, None] + size) - gammaln(size)
+            return np.asarray(table[whole], dtype=x.dtype)
+    return array_gammaln(x[:, None] + like(size, x)) - least
 
 
 def _integrated(x: Array, s: Array, shape: Floats, rate: Floats, size: float) -> Array:

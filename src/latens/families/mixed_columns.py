@@ -14,7 +14,7 @@ What says which entries were seen also says how much of each: 1, 0 where one is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,12 +56,12 @@ class MixedColumns:
     joint: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        places = np.sort(np.concatenate([np.asarray(at, dtype=np.intp) for at in self.columns.values()]))
-        widths = {kind: part.mean.shape[1] for kind, part in self.parts.items()}
-        if not np.array_equal(places, np.arange(len(places))) or widths != {
+        widths = {kind: _width(part) for kind, part in self.parts.items()}
+        if _order_of(tuple(self.columns.values())) is None or widths != {
             kind: len(at) for kind, at in self.columns.items()
         }:
-            raise ValueError(f"kinds {widths} do not give each of {len(places)} columns to one of them.")
+            n = sum(map(len, self.columns.values()))
+            raise ValueError(f"kinds {widths} do not give each of {n} columns to one of them.")
 
     @cached_property
     def mean(self) -> Floats:
@@ -77,7 +77,7 @@ class MixedColumns:
     def natural(self) -> tuple[Floats, Floats]:
         """E[log p(x)] = theta'[x, extra] + sum_d level, but for the base measure; (K, D + Q) and (K, D)."""
         terms = [part.natural for part in self._each.values()]
-        widths = [part.mean.shape[1] for part in self._each.values()]
+        widths = [len(self.columns[kind]) for kind in self._each]
         of_x = self._wide([theta[:, :d] for (theta, _), d in zip(terms, widths, strict=True)])
         rest = [theta[:, d:] for (theta, _), d in zip(terms, widths, strict=True)]
         level = [np.broadcast_to(level, (len(of_x), d)) for (_, level), d in zip(terms, widths, strict=True)]
@@ -108,15 +108,22 @@ class MixedColumns:
                 counted[list(self.columns[kind])] = 1.0
         return counted
 
-    def curved_density(self, x: Array, seen: Array) -> Array:
-        """(n, K), the part of curved columns in E[log p(x)]; `seen` are numbers (1 or n, D)."""
-        return sum(part.expected(take(x, at, axis=1), take(seen, at, axis=1)) for part, _, at in self._curved_places())
+    def curved_levels(self, x: Array, seen: Array) -> tuple[Array, ...]:
+        """What curved columns ask of rows whatever the clusters are: made once for all iterations."""
+        return tuple(part.levels(take(x, at, axis=1), take(seen, at, axis=1)) for part, _, at in self._curved_places())
 
-    def with_curved_sums(self, sums: Floats, x: Array, seen: Array, weighted: Array) -> Floats:
+    def curved_density(self, x: Array, seen: Array, levels: tuple[Array, ...]) -> Array:
+        """(n, K), the part of curved columns in E[log p(x)]; `seen` are numbers (1 or n, D)."""
+        each = zip(self._curved_places(), levels, strict=True)
+        return sum(part.expected(take(x, at, axis=1), take(seen, at, axis=1), own) for (part, _, at), own in each)
+
+    def with_curved_sums(
+        self, sums: Floats, x: Array, seen: Array, weighted: Array, levels: tuple[Array, ...]
+    ) -> Floats:
         """Sums (K, D + Q) of what clusters ask of rows with those of curved columns, whose q(u) is where `self` is."""
         sums = sums.copy()
-        for part, own, at in self._curved_places():
-            sums[:, own] = part.own_sums(take(x, at, axis=1), take(seen, at, axis=1), weighted)
+        for (part, own, at), level in zip(self._curved_places(), levels, strict=True):
+            sums[:, own] = part.own_sums(take(x, at, axis=1), take(seen, at, axis=1), weighted, level)
         return sums
 
     def expand(self, x: Array, seen: Array | None, exposure: Array | None = None) -> Array:
@@ -204,7 +211,7 @@ class MixedColumns:
         parts = self._split(x, seen)
         return sum(
             part.near_density(part_x, part_seen)
-            if isinstance(part, StudentColumns)
+            if isinstance(part, Curved)
             else part.log_density(part_x, part_seen)
             for _, part, part_x, part_seen in parts
         )
@@ -268,7 +275,9 @@ class MixedColumns:
     @property
     def _order(self) -> Index:
         """(D,), where among the columns of all kinds, one kind after another, each column of the data is."""
-        return np.argsort(np.concatenate([np.asarray(at) for at in self.columns.values()]))
+        order = _order_of(tuple(self.columns.values()))
+        assert order is not None  # as was checked when it was made
+        return order
 
     def _split(self, x: Array, seen: Array | None) -> Iterator[tuple[str, Any, Array, Any]]:
         for kind, part in self._each.items():
@@ -300,6 +309,25 @@ class MixedColumns:
             stop = start + (part.n_base if isinstance(part, Counts) else 0)
             yield base[start:stop]
             start = stop
+
+
+def _width(part: Any) -> int:
+    """How many columns a kind has, without means that take time to make."""
+    if isinstance(part, CategoricalColumns):
+        return len(part.levels)
+    return len(part.weight) if isinstance(part, Curved | NegativeBinomialColumns) else int(part.mean.shape[1])
+
+
+@lru_cache(maxsize=16)
+def _order_of(places: tuple[tuple[int, ...], ...]) -> Index | None:
+    """(D,), where each column is among those of all kinds; None where a column is of no kind, or of two.
+
+    Posteriors of every iteration ask for it.
+    """
+    order = np.argsort(np.asarray([at for kind in places for at in kind], dtype=np.intp), kind="stable")
+    every = sorted(at for kind in places for at in kind) == list(range(len(order)))
+    order.setflags(write=False)
+    return order if every else None
 
 
 def _features(part: Any, x: Array, seen: Array | None) -> Array:

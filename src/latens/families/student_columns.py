@@ -98,7 +98,11 @@ class StudentColumns:
         wide = [xp.repeat(each, G, axis=1) for each in (x, shown, x**2)]
         return xp.concat([x, *wide, wide[1] * cost], axis=1)
 
-    def expected(self, x: Array, seen: Array) -> Array:
+    def levels(self, x: Array, seen: Array) -> Array:
+        """Nothing that no cluster changes takes time to make."""
+        return x[:, :0]
+
+    def expected(self, x: Array, seen: Array, levels: Array | None = None) -> Array:
         """(n, K), E[log p(row | cluster)] with the best q(u), over observed entries; `seen` are numbers (1 or n, D)."""
         level = self.natural[1] + self.weight @ _top(FREEDOMS)
         return _heights(x, seen, level, *self._distances, self.weight * 0.5 * (FREEDOMS + 1))
@@ -119,7 +123,7 @@ class StudentColumns:
         middle = self.normal.mean.reshape(shape)
         return _heights(x, seen, level, middle, 1 / (free * scale), np.ones(shape), self.weight * 0.5 * (free + 1))
 
-    def own_sums(self, x: Array, seen: Array, weighted: Array) -> Floats:
+    def own_sums(self, x: Array, seen: Array, weighted: Array, levels: Array | None = None) -> Floats:
         """(K, D + 4 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
         counted = host(weighted.T @ (seen + array_namespace(x).zeros_like(x)))[:, :, None]
         of_x, mass, of_xx, logs = distance_sums(x, seen, weighted, *self._distances)

@@ -52,8 +52,9 @@ class Features:
         weighted = cast(weighted, self.values)
         moments = product_sums(weighted, self.values)
         if self.clusters is not None:
-            seen = shown(self.clusters, batch)
-            moments = self.clusters.with_curved_sums(moments, cast(batch.x, self.values), seen, weighted)
+            seen, x = shown(self.clusters, batch), cast(batch.x, self.values)
+            levels = curved_levels(self.clusters, batch, x)
+            moments = self.clusters.with_curved_sums(moments, x, seen, weighted, levels)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
             rows, columns = upper_indices(self.d)
@@ -78,6 +79,14 @@ def shown(clusters: Any, batch: Rows) -> Array:
         return batch.mask * (1 + (exposure[:, None] - 1) * counted)
 
     return batch.cached("shown", make)
+
+
+def curved_levels(clusters: MixedColumns, batch: Rows, x: Array) -> tuple[Array, ...]:
+    """What curved columns ask of the rows, which are x in a safe precision, whatever the clusters are."""
+    if x is not batch.x:
+        return clusters.curved_levels(x, cast(shown(clusters, batch), x))
+    made: tuple[Array, ...] = batch.cached("curved levels", lambda: clusters.curved_levels(x, shown(clusters, batch)))
+    return made
 
 
 def exposure_of(batch: Rows) -> Array | None:
@@ -107,7 +116,8 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     else:
         density = _products(view.values, like(theta, x), like(log_weights + _summed(clusters, level), x))
     if curved:
-        density = density + clusters.curved_density(x, cast(shown(clusters, batch), x))
+        seen, levels = cast(shown(clusters, batch), x), curved_levels(clusters, batch, x)
+        density = density + clusters.curved_density(x, seen, levels)
         view = replace(view, clusters=clusters)
     if view.tied:
         density = density - 0.5 * _form(clusters.precision[0], x)[:, None]
