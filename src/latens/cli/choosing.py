@@ -51,7 +51,7 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
 
     page = None if out is None else new_file(out)
     aside = [f"--{role}" for role in ("covariates",) if reading[role]] + ["--exposure total"] * _is_total(reading)
-    known = {"exposure": None} if _is_total(reading) else {}
+    known: dict[str, Any] = {"exposure": None} if _is_total(reading) else {}
     known |= {"covariates": (), "drop": (*reading["drop"], *reading["covariates"])}
     table = read_table(file, **reading | known)
     if len(table.parts) > 1:

@@ -210,9 +210,7 @@ class MixedColumns:
         """(n, K), roughly the same but for what all clusters share, where that takes an integral of each entry."""
         parts = self._split(x, seen)
         return sum(
-            part.near_density(part_x, part_seen)
-            if isinstance(part, Curved)
-            else part.log_density(part_x, part_seen)
+            part.near_density(part_x, part_seen) if isinstance(part, Curved) else part.log_density(part_x, part_seen)
             for _, part, part_x, part_seen in parts
         )
 
