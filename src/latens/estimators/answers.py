@@ -133,10 +133,9 @@ class Answers(Intervals, TransformerMixin):
 
     def _moments_of_entries(self, spread: bool) -> Callable[[Rows, Any], tuple[Array, ...]]:
         """What gives mean and variance (n, D) of rows' entries; the latter is asked for only with `spread`."""
-        q = self._predictive
+        q = self._predictive()
         return lambda rows, local: self._model.impute(q, rows, local)
 
-    @property
     def _predictive(self) -> Any:
         """The posterior under which new rows are predicted, filled in and drawn."""
         check_is_fitted(self)
@@ -172,7 +171,7 @@ class Answers(Intervals, TransformerMixin):
     def _densities(self, X: Any) -> Array:
         """(n,), what `score_samples` says, as an array."""
 
-        q = self._predictive
+        q = self._predictive()
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             density = self._model.log_predictive(q, rows, local)
@@ -222,7 +221,7 @@ class Answers(Intervals, TransformerMixin):
         """Rows in model units, and their codes."""
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        return drawn_rows(self._model, self._predictive, n, rng, one_of("globals", how, ["each", "shared"]))
+        return drawn_rows(self._model, self._predictive(), n, rng, one_of("globals", how, ["each", "shared"]))
 
     def set_component_names(self, names: Sequence[str] | Mapping[int, str]) -> Self:
         """Name the components; every output and picture uses the names from then on.

@@ -275,7 +275,8 @@ def test_a_real_interrupt_stops_a_long_fit_and_keeps_what_was_reached(n_rows: in
 def test_an_interrupt_beside_what_a_sample_left_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "_missed", lambda *args: ([], True))
     rng = np.random.default_rng(0)
-    x = (rng.random((4200, 6)) < 0.1 + 0.6 * (rng.random((4200, 1)) < 0.3)).astype(float)
+    kind = rng.integers(3, size=(4200, 1))  # one cause or another: of causes that go together a sample is asked twice
+    x = (rng.random((4200, 9)) < np.where(np.arange(9) // 3 == kind, 0.8, 0.05)).astype(float)
     with pytest.warns(FitInterrupted):
         model = latens.NoisyOr(3, random_state=0).fit(x)
     assert model.n_iter_ == 1

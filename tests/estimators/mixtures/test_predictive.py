@@ -45,7 +45,7 @@ def test_probabilities_are_those_of_the_density(holes: bool) -> None:
         asked[::2, 1] = np.nan
     joint, rng, units = np.zeros((len(asked), 2)), np.random.default_rng(0), model._units
     for _ in range(2000):
-        drawn = model._predictive.sample(rng)  # `posterior_`, with what the rows leave unknown of its clusters
+        drawn = model._predictive().sample(rng)  # `posterior_`, with what the rows leave unknown of its clusters
         pi, means = drawn.weights.mean, units.leave(drawn.clusters.mean)
         covariances = units.leave_covariance(drawn.clusters.covariance)
         for k in range(2):
@@ -75,7 +75,7 @@ def test_certain_rows_without_holes_leave_the_posterior_as_it_is() -> None:
     assert np.all(model.lost_rows_ < 1e-9)
     alone = latens.GaussianMixture(1, random_state=0, moves=False, prune=False).fit(few_rows(5))
     assert not alone.lost_rows_.any()
-    assert alone._predictive is alone.posterior_
+    assert alone._predictive() is alone.posterior_
 
 
 def test_rows_with_holes_tell_means_and_covariances_by_what_they_show() -> None:
@@ -87,7 +87,7 @@ def test_rows_with_holes_tell_means_and_covariances_by_what_they_show() -> None:
     k = int(np.argmin(model.means_[:, 0]))
     assert model.lost_rows_[:, k] == pytest.approx([20 / 3, 10.0], abs=1e-6)
     assert model.lost_rows_[:, 1 - k] == pytest.approx([0.0, 0.0], abs=1e-6)
-    own, known = model.posterior_.clusters, model._predictive.clusters
+    own, known = model.posterior_.clusters, model._predictive().clusters
     assert known.dof[k] == pytest.approx(own.dof[k] - 10.0)
     assert known.strength[k] == pytest.approx(own.strength[k] - 20 / 3)
     assert known.precision == pytest.approx(own.precision)

@@ -213,7 +213,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _shares(self, X: Any) -> Array:
         """(n, K), what `predict_proba` says, as an array."""
-        q = self._predictive
+        q = self._predictive()
         return self._ask_rows(X, lambda rows: (self._model.predicted_memberships(q, rows),))[0]
 
     def _shares_of_fit(self, rows: Rows) -> tuple[Floats, Floats]:

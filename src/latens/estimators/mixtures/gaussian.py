@@ -241,10 +241,9 @@ class GaussianMixture(MixtureEstimator):
         elif "lost_rows_" in vars(self):  # of an earlier fit
             del self.lost_rows_
 
-    @property
     def _predictive(self) -> MixturePosterior:
         """The posterior with clusters as known as the rows make them."""
-        q: MixturePosterior = super()._predictive
+        q: MixturePosterior = super()._predictive()
         lost = getattr(self, "lost_rows_", None)  # files that were written before lack it
         of_these = lost is not None and lost.shape[1] == q.n_components and lost.any()
         return self._model.without_rows(q, lost) if of_these else q
