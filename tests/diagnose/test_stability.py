@@ -42,6 +42,7 @@ def test_components_forced_on_noise_do_not() -> None:
     assert "not factor" in found.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 10, 11])
 def test_columns_that_are_factors_of_their_own_do_not_return(seed: int) -> None:
     """Maximum likelihood gives columns of noise no noise; factors are these columns, one each or turned together."""
@@ -183,6 +184,7 @@ def test_reliability_is_the_correlation_of_two_draws() -> None:
     assert codes.reliability()[0] == pytest.approx(np.corrcoef(one, other)[0, 1], abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_empty_classes_on_noise_do_not_return(seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(100, 4))

@@ -157,6 +157,7 @@ def test_chains_that_end_below_the_bound_are_run_longer_and_then_have_failed() -
         assert log_evidence(model, X, n_chains=1, n_steps=4).error == np.inf
 
 
+@pytest.mark.slow
 def test_chains_of_columns_in_unlike_units_come_above_the_bound() -> None:
     """Draws of vague priors are very far from columns of small numbers; sparse factors are hard to come upon."""
     rng = np.random.default_rng(4)

@@ -31,6 +31,7 @@ def asked(draw: Draw, n_columns: int = 150) -> tuple[np.ndarray, Table]:
     return np.array(list(dict(zip(table["column"], table["p"], strict=True)).values())), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "mean", "hold"), [(NORMAL, 0.0, 0.94), (LOGNORMAL, np.exp(0.5), 0.9), (COUNTS, 0.1, 0.9)]
 )
@@ -145,6 +146,7 @@ def test_means_of_dates_are_dates_and_odds_are_by_day(as_written: Callable[[int]
     assert odds["high"][1] - odds["low"][1] == pytest.approx(2 * 1.96 / np.sqrt(60 * 0.25 * np.var(days)), rel=0.05)
 
 
+@pytest.mark.slow
 def test_noise_is_seldom_found_beside_a_fit_of_wine() -> None:
     from sklearn.datasets import load_wine
 

@@ -113,6 +113,7 @@ def test_units_of_columns_change_nothing(mixed: bool) -> None:
     np.testing.assert_array_equal(one.covariance_prior_ * units * units[:, None], other.covariance_prior_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [load_wine, load_iris], ids=["wine", "iris"])
 def test_intervals_of_hidden_entries_hold_what_they_claim(table: Any) -> None:
     """Of 20 sets of wine's entries 92.9 % (two standard errors .6), 87.4 with D + 1 degrees of freedom."""

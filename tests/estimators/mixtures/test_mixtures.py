@@ -473,6 +473,7 @@ def test_a_column_first_seen_in_a_later_batch_gets_an_origin_unless_its_prior_wa
     assert np.isfinite(model.score_samples(X)).all()
 
 
+@pytest.mark.slow
 def test_correlated_columns_with_holes_are_searched_without_slow_ascents() -> None:
     """Column means in the holes would look like clusters of their own, which hundreds of iterations take apart."""
     x, events = load_breast_cancer().data, list[Any]()

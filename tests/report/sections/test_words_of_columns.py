@@ -82,6 +82,7 @@ def test_likelihoods_of_views_stand_in_the_summary() -> None:
     assert latens.FactorAnalysis(1).fit(views["view0"]).summary().note == ""
 
 
+@pytest.mark.slow
 def test_covariates_have_their_strongest_columns_in_sd(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     views, _ = latens.datasets.make_multiview(150, (8, 6), n_factors=1, random_state=0)

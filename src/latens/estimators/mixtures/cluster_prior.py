@@ -55,9 +55,9 @@ def likeliest_prior(prior: NormalWishart, x: Floats, k: int, strength: float | N
     tied, prior = prior.tied, replace(prior, tied=False)
     scale = np.sqrt(np.maximum(x.var(axis=0), np.finfo(float).tiny))
     found, evidence, _ = _with_likeliest_degrees(prior, x, _rough_clusters(x / scale))
-    centre, residuals = x.mean(axis=0), x - x.mean(axis=0)
-    evidence += 0.25 * d * (d - 1) * np.log(len(x)) + LEAST_NATS  # axes cost what parameters do that rows determine
-    for _ in range(N_AXES if len(x) >= ROWS_A_COLUMN * d else 0):
+    price = 0.25 * d * (d - 1) * np.log(len(x)) + LEAST_NATS  # axes cost what parameters do that rows determine
+    centre, residuals, highest = x.mean(axis=0), x - x.mean(axis=0), evidence + price
+    for _ in range(N_AXES if len(x) >= ROWS_A_COLUMN * d and _cost_of_columns(residuals / scale) > price else 0):
         axes = _whitening(residuals)
         if axes is None:
             break
@@ -65,15 +65,23 @@ def likeliest_prior(prior: NormalWishart, x: Floats, k: int, strength: float | N
         turned = _turned(prior, y, (prior.mean - centre) @ axes, k, strength)
         other, evidence_of_other, labels = _with_likeliest_degrees(turned, y, _rough_clusters(y / y.std(axis=0)))
         evidence_of_other += len(x) * np.linalg.slogdet(axes)[1]
-        if evidence_of_other > evidence:
-            evidence, back = evidence_of_other, np.linalg.inv(axes)
+        if evidence_of_other > highest:
+            highest, back = evidence_of_other, np.linalg.inv(axes)
             scatter = back.T @ other.scatter[0] @ back
             found = replace(other, mean=prior.mean, scatter=0.5 * (scatter + scatter.T)[None])
+        if evidence_of_other < evidence:
+            break
         member = np.eye(labels.max() + 1)[labels]
         residuals = x - member @ (member.T @ x / np.maximum(member.sum(axis=0), 1.0)[:, None])
     if tied:
         found = prior if found.axes is None else _with_more(found, float(prior.dof[0] - found.dof[0]))
     return replace(found, tied=tied)
+
+
+def _cost_of_columns(z: Floats) -> float:
+    """About the nats by which rows z, of variance 1 and as two clusters, are less likely for a prior along columns."""
+    variances = np.maximum(np.linalg.eigvalsh(z.T @ z / len(z)), THINNEST)
+    return float(0.5 * len(z) * np.sum(np.log1p(4 / (len(z) * variances))))
 
 
 def _whitening(x: Floats) -> Floats | None:
