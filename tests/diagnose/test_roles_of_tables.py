@@ -18,12 +18,20 @@ QUICK: dict[str, Any] = {"max_iter": 9, "moves": False, "n_init": 1, "random_sta
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Visits to doctors (statsmodels' randhie, every 120th row), with weights, months under watch and a site."""
-    pytest.importorskip("statsmodels")
-    from statsmodels.datasets import randhie
+    """Visits to doctors, with weights, months under watch and a site."""
+    import pandas as pd
 
-    frame = randhie.load_pandas().data[["mdvis", "lncoins", "lpi", "physlm", "disea"]].iloc[::120]
-    rng, n = np.random.default_rng(0), len(frame)
+    rng, n = np.random.default_rng(0), 169
+    ill = rng.gamma(2.0, 5.6, n).round(2)
+    frame = pd.DataFrame(
+        {
+            "mdvis": rng.poisson(rng.gamma(0.7, 1 + 0.3 * ill)),
+            "lncoins": rng.choice([0.0, 3.258, 3.932, 4.564], n),
+            "lpi": rng.normal(4.7, 2.7, n).round(4),
+            "physlm": (rng.random(n) < 0.02 + 0.008 * ill).astype(float),
+            "disea": ill,
+        }
+    )
     months = rng.integers(1, 13, n)
     frame = frame.assign(w=rng.integers(0, 4, n), months=months, site=rng.choice(["north", "south"], n))
     rate = np.where(rng.random(n) < 0.4, 2.0, 0.1)
