@@ -126,6 +126,7 @@ def gibbs(x: np.ndarray, y: np.ndarray, alpha: tuple[float, float], beta: tuple[
     return np.array(draws)
 
 
+@pytest.mark.slow
 def test_all_intervals_under_given_priors_are_those_of_a_sampler() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=(9, 3))

@@ -96,6 +96,7 @@ def test_causes_that_die_out_slowly_are_taken_out_before_iterations_are_used_up(
     assert any_number.elbo_ >= few.elbo_ - 0.5
 
 
+@pytest.mark.slow
 def test_more_starts_of_causes_end_no_lower_where_a_part_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latens.BinaryFactorAnalysis, "sample_size", 120)
     rng = np.random.default_rng(6)

@@ -397,6 +397,7 @@ def test_widths_of_classes_have_intervals_by_every_method() -> None:
     assert model.sample_posterior(7)["standard_deviations"].shape == (7, 1, 1)
 
 
+@pytest.mark.slow
 def test_classes_of_conjugate_columns_are_sampled_holes_and_all() -> None:
     x, _ = table(300, missing=0.05)
     with pytest.raises(ValueError, match="columns negative-binomial have no closed posterior given the classes"):

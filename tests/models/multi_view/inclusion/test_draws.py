@@ -44,6 +44,7 @@ def by_enumeration(x: np.ndarray, tau: np.ndarray, size: float) -> np.ndarray:
     return np.asarray(mass @ np.array(states) / mass.sum())
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "SWEEPS", (12_000, 12_000))
     x = drawn(3, 60, [1.2, 0.9, 0.35, 0.0])
@@ -94,6 +95,7 @@ def two_factors(on: Any, seed: int) -> tuple[np.ndarray, Any]:
     return x, latens.MultiViewFactorAnalysis(2, likelihoods={"x": "gaussian"}, **options).fit({"x": x})
 
 
+@pytest.mark.slow
 def test_turns_of_axes_leave_what_is_known_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that share no feature have one pair of axes: with turns and without, it is the same posterior."""
     x, model = two_factors([[1] * 6 + [0] * 6, [0] * 6 + [1] * 6], seed=0)
@@ -104,6 +106,7 @@ def test_turns_of_axes_leave_what_is_known_of_them(monkeypatch: pytest.MonkeyPat
     assert turned == pytest.approx(still, abs=0.06)
 
 
+@pytest.mark.slow
 def test_dense_factors_whose_axes_are_open_are_not_called_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
     """An optimum has the axes with most zeros that chance allows; turned, loadings are as often not 0."""
     said = []

@@ -61,6 +61,7 @@ def test_where_codes_are_known_it_is_bayes_rule() -> None:
     assert np.abs(odds - exact).mean() < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gaussian", "poisson"])
 def test_what_is_stated_is_no_farther_from_what_is_in(kind: str) -> None:
     of_fit, asked = [], []
