@@ -50,7 +50,7 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     from latens.cli.model_names import model_for
 
     page = None if out is None else new_file(out)
-    aside = [f"--{role}" for role in ("covariates",) if reading[role]] + ["--exposure total"] * _is_total(reading)
+    aside = ["--covariates"] * bool(reading["covariates"]) + ["--exposure total"] * _is_total(reading)
     known: dict[str, Any] = {"exposure": None} if _is_total(reading) else {}
     known |= {"covariates": (), "drop": (*reading["drop"], *reading["covariates"])}
     table = read_table(file, **reading | known)

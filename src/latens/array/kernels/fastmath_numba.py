@@ -18,9 +18,10 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-__all__ = ["COMPILED", "FARTHEST", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
+__all__ = ["COMPILED", "FARTHEST", "SUMS", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
 
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
 
 LOG2_E = 1.4426950408889634
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the first ends in zeros

@@ -13,14 +13,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, SUMS, shrunk
 
 __all__ = ["APART", "chance_rows", "moment_rows", "scratch", "second_rows"]
 
 N_TOGETHER = 16  # states whose exponentials are taken together, or not at all
 NEGLIGIBLE = 45.0  # nats below the best state of a row: together such states are less than rounding
 APART = 64  # numbers between arrays that are summed together
-SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
 
 
 @nb.njit(**COMPILED)

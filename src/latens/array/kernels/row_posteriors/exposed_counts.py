@@ -13,6 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats
+from latens.array.kernels.row_posteriors.by_column import by_column, whole
 from latens.array.transfer import host, like
 
 __all__ = ["count_logs", "count_logs_plain", "count_sums", "count_sums_plain"]
@@ -25,7 +26,7 @@ def count_logs(x: Array, exposure: Array, rate: Floats, size: Floats, times: Flo
     from latens.array.kernels.row_posteriors.exposed_counts_numba import add_count_logs
 
     total = np.zeros((len(rate), len(x)))
-    add_count_logs(*_by_column(x, exposure), *_whole(rate, size, times), total)
+    add_count_logs(*by_column(x, exposure), *whole(rate, size, times), total)
     return np.asarray(total.T, dtype=x.dtype)
 
 
@@ -47,8 +48,7 @@ def count_sums(x: Array, exposure: Array, weighted: Array, rate: Floats, size: F
     from latens.array.kernels.row_posteriors.exposed_counts_numba import add_count_sums
 
     sums = np.zeros((2, *rate.shape))
-    own = np.ascontiguousarray(weighted.T, dtype=np.float64)
-    add_count_sums(*_by_column(x, exposure), own, *_whole(rate, size), sums)
+    add_count_sums(*by_column(x, exposure), *whole(weighted.T, rate, size), sums)
     return sums
 
 
@@ -62,13 +62,3 @@ def count_sums_plain(x: Array, exposure: Array, weighted: Array, rate: Floats, s
             sums[0, :, d, g] = host(xp.sum(share * s / c, axis=0))
             sums[1, :, d, g] = host(xp.sum(share * xp.log(c), axis=0))
     return sums
-
-
-def _by_column(x: Array, exposure: Array) -> tuple[Floats, Floats]:
-    """(D, n) each."""
-    shown = np.broadcast_to(exposure, x.shape)
-    return np.ascontiguousarray(x.T, dtype=np.float64), np.ascontiguousarray(shown.T, dtype=np.float64)
-
-
-def _whole(*each: Floats) -> list[Floats]:
-    return [np.ascontiguousarray(one, dtype=np.float64) for one in each]

@@ -11,11 +11,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, fill, log_normal
+from latens.array.kernels.fastmath_numba import COMPILED, SUMS, fill, log_normal
 
 __all__ = ["add_count_logs", "add_count_sums"]
-
-SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
 
 
 @nb.njit(**COMPILED)

@@ -14,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats
+from latens.array.kernels.row_posteriors.by_column import by_column, whole
 from latens.array.transfer import host, like
 
 __all__ = ["distance_logs", "distance_logs_plain", "distance_sums", "distance_sums_plain"]
@@ -26,7 +27,7 @@ def distance_logs(x: Array, seen: Array, mean: Floats, precision: Floats, base: 
     from latens.array.kernels.row_posteriors.scale_mixtures_numba import add_logs
 
     total = np.zeros((len(mean), len(x)))
-    add_logs(*_by_column(x, seen), *_whole(mean, precision, base, times), total)
+    add_logs(*by_column(x, seen), *whole(mean, precision, base, times), total)
     return np.asarray(total.T, dtype=x.dtype)
 
 
@@ -47,8 +48,7 @@ def distance_sums(x: Array, seen: Array, weighted: Array, mean: Floats, precisio
     from latens.array.kernels.row_posteriors.scale_mixtures_numba import add_sums
 
     sums = np.zeros((4, *mean.shape))
-    own = np.ascontiguousarray(weighted.T, dtype=np.float64)
-    add_sums(*_by_column(x, seen), own, *_whole(mean, precision, base), sums)
+    add_sums(*by_column(x, seen), *whole(weighted.T, mean, precision, base), sums)
     return sums
 
 
@@ -72,13 +72,3 @@ def _distances(column: Array, mean: Floats, precision: Floats, base: Floats) -> 
     gap *= like(precision[:, :, None], column)
     gap += like(base[:, :, None], column)
     return gap
-
-
-def _by_column(x: Array, seen: Array) -> tuple[Floats, Floats]:
-    """(D, n) each."""
-    shown = np.broadcast_to(seen, x.shape)
-    return np.ascontiguousarray(x.T, dtype=np.float64), np.ascontiguousarray(shown.T, dtype=np.float64)
-
-
-def _whole(*each: Floats) -> list[Floats]:
-    return [np.ascontiguousarray(one, dtype=np.float64) for one in each]
