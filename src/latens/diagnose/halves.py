@@ -40,10 +40,10 @@ from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
-from latens.estimators.frames.roles import of_samples, refuse_roles
+from latens.estimators.frames.roles import refuse_roles
 from latens.estimators.frames.row_labels import beside_rows, joined_by_name
 from latens.estimators.multi_view.exposure import exposure_aside
-from latens.estimators.multi_view.tables.wide import tables_of
+from latens.estimators.multi_view.tables.wide import of_samples, tables_of
 from latens.intake import Intake
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
