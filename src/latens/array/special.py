@@ -29,7 +29,7 @@ __all__ = [
     "xlogx",
 ]
 
-FURTHEST = 10.0  # times a number, that a stretched step goes beyond it
+MOST_TIMES_BEYOND = 10.0  # times a number, that a stretched step goes beyond it
 LEAST_COMPILED = 2**13  # entries from which a compiled loop is worth loading a compiler for
 LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
@@ -48,8 +48,8 @@ def trigamma(x: Floats) -> Floats:
 
 
 def stretched(old: Floats, new: Floats, times: float) -> Floats:
-    """Positive numbers so many times as far from `old` as `new`, in logarithms, and at most FURTHEST beyond it."""
-    further = np.clip((new / old) ** (times - 1), 1 / FURTHEST, FURTHEST)
+    """Positive numbers so many times as far from `old` as `new`, in logarithms, up to MOST_TIMES_BEYOND times `new`."""
+    further = np.clip((new / old) ** (times - 1), 1 / MOST_TIMES_BEYOND, MOST_TIMES_BEYOND)
     return np.asarray(new * further)
 
 

@@ -11,7 +11,7 @@ from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 
 __all__ = ["Assigned", "spread_with_drift"]
 
-INDISTINCT = 1e-3  # smallest singular value of H, below which assignments do not tell clusters apart
+LEAST_SINGULAR_VALUE = 1e-3  # smallest singular value of H, below which assignments do not tell clusters apart
 FEWEST_ROWS = 1.5  # rows of a cluster with a value, from which on it is described
 
 
@@ -25,7 +25,7 @@ class Assigned:
 
     def __post_init__(self) -> None:
         smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
-        if not smallest > INDISTINCT:
+        if not smallest > LEAST_SINGULAR_VALUE:
             raise ValueError(
                 f"assignments do not tell the {len(self.names)} clusters apart (smallest singular value of their error "
                 f"rates {smallest:.1g}), so that nothing can be corrected; fit fewer clusters."

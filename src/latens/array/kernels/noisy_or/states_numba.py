@@ -17,7 +17,7 @@ import numba as nb
 import numpy as np
 from numba.extending import intrinsic
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_normal, shrunk
 
 __all__ = ["cover_ones", "improve_words", "light_states", "share_ones"]
 
@@ -53,7 +53,7 @@ def _shares(logits, share):
     top = logits.max()
     for p in range(len(logits)):
         gap = top - logits[p]
-        share[p] = shrunk(gap)[0] if gap < FARTHEST else 0.0
+        share[p] = shrunk(gap)[0] if gap < LARGEST_EXPONENT else 0.0
     total = 0.0
     for p in range(len(logits)):
         total += share[p]
