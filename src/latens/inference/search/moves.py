@@ -34,7 +34,9 @@ MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
 FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
-INDISPENSABLE = 1.5  # nats a row that the first iteration is below where others never take the place of a component
+LARGEST_LOSS_PER_ROW = (
+    1.5  # nats a row that the first iteration is below where others never take the place of a component
+)
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -236,7 +238,7 @@ def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
-    near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
+    near, least = target - FAR_PER_ROW * n - NEAR, target - LARGEST_LOSS_PER_ROW * n - FAR
     return ascent(start, REMOVAL_STEPS, Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 

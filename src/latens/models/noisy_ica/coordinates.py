@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["at", "coordinates", "products", "scales"]
 
-LONGEST = 2.0  # of a logarithm, in one move
+LARGEST_LOG_STEP = 2.0  # of a logarithm, in one move
 TAIL = 0.05  # nats per row that tails lose by a change of their logarithm, twice over: about that of 5 degrees
 
 
@@ -43,7 +43,7 @@ def at(q: IcaPosterior, x: Floats) -> IcaPosterior:
     size = w.mean.size
     loadings, scales, tails, levels = np.split(x, [size, len(x) - 2 * k, len(x) - k])
     before = now[size : len(x) - 2 * k]
-    scales = np.exp(before + np.clip(scales - before, -LONGEST, LONGEST))
+    scales = np.exp(before + np.clip(scales - before, -LARGEST_LOG_STEP, LARGEST_LOG_STEP))
     light = q.shapes.split > 0
     tails = np.where(light, q.shapes.tails, np.exp(np.clip(tails, np.log(HEAVIEST), np.log(GAUSSIAN))))
     levels = np.where(light, np.clip(np.tanh(levels), SMALLEST_SPLIT, LARGEST_SPLIT), 0.0)

@@ -20,7 +20,7 @@ __all__ = ["LEAST_WEIGHT", "count_lit", "weigh_ones"]
 
 LEAST_WEIGHT = 1e-12  # weight of a cause for a one; exact zeros could never grow again
 CERTAIN = 38.0
-OFF = 1e-13  # a cause that is on with less chance than this has no part in a row
+LEAST_CHANCE = 1e-13  # a cause that is on with less chance than this has no part in a row
 FLOOR = 1.001 * LEAST_WEIGHT
 LEAST_GAIN = 1e-12  # nats: a step of the weights that brings less ends them
 
@@ -171,7 +171,7 @@ def count_lit(indptr, indices, rate, leak, on, weight, times, caused, leaked, le
     awake = np.empty(k, np.int64)
     for i in range(n):
         level[i] = 0.0
-        who = awake[: _above(on[i], OFF, awake)]
+        who = awake[: _above(on[i], LEAST_CHANCE, awake)]
         for at in range(indptr[i], indptr[i + 1]):
             j = indices[at]
             first, base, part = firsts[j], bases[j], 1.0 / firsts[j]
