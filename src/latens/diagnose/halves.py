@@ -37,7 +37,7 @@ from latens.array.transfer import host, is_sparse
 from latens.diagnose.budget import Budget, refuse_unseeded
 from latens.diagnose.hidden_entries import mixed_frame
 from latens.diagnose.result import Result
-from latens.estimators.beside.copies import like
+from latens.estimators.comparisons.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
 from latens.estimators.frames.roles import refuse_roles

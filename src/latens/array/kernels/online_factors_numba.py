@@ -23,7 +23,11 @@ __all__ = ["em_rows", "gradient_rows"]
 
 LOG_2PI = math.log(2 * math.pi)
 SGD, MOMENTUM, ADAGRAD = 0, 1, 2  # how a gradient becomes a step; 3 is Adam
-KEPT, KEPT_SQUARES, TINY = 0.9, 0.999, 1e-8  # of earlier steps, and of earlier squared gradients
+KEPT_SHARE, KEPT_SHARE_OF_SQUARES, LEAST_DIVISOR = (
+    0.9,
+    0.999,
+    1e-8,
+)  # of earlier steps, and of earlier squared gradients
 SUMS_IN_ANY_ORDER = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
 
 
@@ -116,18 +120,18 @@ def _step(gradient, rate, rule, taken, pace, squares, i):
             gradient[j] *= rate
     elif rule == MOMENTUM:
         for j in range(len(gradient)):
-            pace[i, j] = KEPT * pace[i, j] + rate * gradient[j]
+            pace[i, j] = KEPT_SHARE * pace[i, j] + rate * gradient[j]
             gradient[j] = pace[i, j]
     elif rule == ADAGRAD:
         for j in range(len(gradient)):
             squares[i, j] += gradient[j] ** 2
-            gradient[j] *= rate / (np.sqrt(squares[i, j]) + TINY)
+            gradient[j] *= rate / (np.sqrt(squares[i, j]) + LEAST_DIVISOR)
     else:
-        young, youth = 1 - KEPT**taken, 1 - KEPT_SQUARES**taken
+        young, youth = 1 - KEPT_SHARE**taken, 1 - KEPT_SHARE_OF_SQUARES**taken
         for j in range(len(gradient)):
-            pace[i, j] = KEPT * pace[i, j] + (1 - KEPT) * gradient[j]
-            squares[i, j] = KEPT_SQUARES * squares[i, j] + (1 - KEPT_SQUARES) * gradient[j] ** 2
-            gradient[j] = rate * pace[i, j] / young / (np.sqrt(squares[i, j] / youth) + TINY)
+            pace[i, j] = KEPT_SHARE * pace[i, j] + (1 - KEPT_SHARE) * gradient[j]
+            squares[i, j] = KEPT_SHARE_OF_SQUARES * squares[i, j] + (1 - KEPT_SHARE_OF_SQUARES) * gradient[j] ** 2
+            gradient[j] = rate * pace[i, j] / young / (np.sqrt(squares[i, j] / youth) + LEAST_DIVISOR)
 
 
 @nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)

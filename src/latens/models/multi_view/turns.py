@@ -36,7 +36,7 @@ MIDDLE_BLURS = BLURS[2:4]  # from some axes that are drawn
 FINER_BLURS = BLURS[3:]  # where axes are nearly known
 LARGEST_BLUR_IGNORED = 0.2  # of the variance itself: a blur below it is none
 N_STEPS, N_LAST_STEPS = 30, 150  # of the ascent, with each blur and without
-CLOSE, CLOSE_ENOUGH = 0.5, 0.01  # nats that a step gains where it ends, with each blur and without
+ROUGH_GAIN, LAST_GAIN = 0.5, 0.01  # nats that a step gains where it ends, with each blur and without
 SPARE_SHARE = 1e-6  # by which shares stay away from 0 and 1
 LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
 N_SEEDS = 64  # features whose loadings are directions to begin at
@@ -158,14 +158,14 @@ def _highest_of_many(loadings: Loadings, known: list[Axes]) -> Axes:
         if axes.height > best.height - FAR_BELOW:
             axes = _risen(loadings, axes)
         tops.append(axes)
-        again = again if axes.height < best.height + CLOSE else 0
+        again = again if axes.height < best.height + ROUGH_GAIN else 0
         best = max(best, axes, key=lambda each: each.height)
-        again += i % 2 == 0 and axes.height > best.height - CLOSE
+        again += i % 2 == 0 and axes.height > best.height - ROUGH_GAIN
         if again == TIMES_REACHED:  # from anywhere
             return best
     for _ in range(N_ROUNDS):
         together = _put_together(loadings, tops)[: min(N_TOGETHER, n_drawn)]
-        found = [_risen(loadings, _risen(loadings, axes, N_STEPS, CLOSE)) for axes in together]
+        found = [_risen(loadings, _risen(loadings, axes, N_STEPS, ROUGH_GAIN)) for axes in together]
         last, best = best, max([best, *found], key=lambda each: each.height)
         if best is last:
             break
@@ -230,12 +230,12 @@ def _focused(loadings: Loadings, mixing: Floats, blurs: tuple[float, ...]) -> Ax
     axes, least = _plain(loadings, mixing), LARGEST_BLUR_IGNORED * float(np.median(loadings.variance / loadings.unit))
     for blur in blurs:
         if blur > least:
-            axes = _risen(loadings.blurred(blur), axes, N_STEPS, CLOSE)
-    return _risen(loadings, axes, N_STEPS, CLOSE)
+            axes = _risen(loadings.blurred(blur), axes, N_STEPS, ROUGH_GAIN)
+    return _risen(loadings, axes, N_STEPS, ROUGH_GAIN)
 
 
 def _risen(
-    loadings: Loadings, axes: Axes, n_steps: int = N_LAST_STEPS, close: float = CLOSE_ENOUGH, *, fixed: bool = False
+    loadings: Loadings, axes: Axes, n_steps: int = N_LAST_STEPS, close: float = LAST_GAIN, *, fixed: bool = False
 ) -> Axes:
     """Axes, or with `fixed` the shares and widths of these, from which steps lead hardly higher."""
     from latens.array.kernels.spike_slab_numba import climb_axes

@@ -44,7 +44,7 @@ from latens.models.gaussian_rows import evidence, level, predicted_variance, pro
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, most_of_covariance, scale_slack
+from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, SourceGuide, draw_sources, with_scales
 from latens.models.noisy_ica.turns import Turning, best_turn, square
 from latens.models.student_tails import best_tail
@@ -257,7 +257,7 @@ class NoisyIca:
         k, n = q.n_components, max(stats.n, np.finfo(float).tiny)
         turn = np.eye(k, k + self.intercept)
         prior, shapes, light = self.prior(k).loadings, q.shapes, q.shapes.light
-        tails = best_tail((stats.log_u - stats.u) / n, HEAVIEST, GAUSSIAN)
+        tails = best_tail((stats.log_u - stats.u) / n, FEWEST_DEGREES, GAUSSIAN)
         shapes = replace(shapes, tails=np.where(shapes.split > 0, shapes.tails, tails))
         loadings = prior.observe(*stats.regression, current=q.loadings)
         if self.n_turns and stats.n > 0 and k:

@@ -18,7 +18,7 @@ from latens.report.subject import Entry
 __all__ = ["typical_and_odd"]
 
 UNBROKEN_TEXT = Markup('<span class="whole">{}</span>')  # not broken where it fits a line
-TYPICAL, ODD, WHY = 5, 10, 3
+TYPICAL, MOST_ODD_ROWS, WHY = 5, 10, 3
 LEAST_PROBABILITY_OF_TYPICAL = 0.9  # probability of members that are called typical, unless most are less sure
 LEAST_PROBABILITY_OF_LEVEL = 0.5  # probability of a level that makes no row odd
 MOST_COMPONENTS = 24
@@ -82,9 +82,9 @@ def _density(entry: Entry) -> np.ndarray | None:
 def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
     """Rows of the smallest log density, and the columns farthest from what the model expects there."""
     sample = entry.sample
-    if sample is None or density is None or len(density) < 2 * ODD:
+    if sample is None or density is None or len(density) < 2 * MOST_ODD_ROWS:
         return None
-    worst = np.argsort(density, kind="stable")[:ODD]
+    worst = np.argsort(density, kind="stable")[:MOST_ODD_ROWS]
     usual = float(np.median(density))
     names = entry.column_names(sample.values.shape[1])
     gaps, levels = _surprises(entry, worst, names)
