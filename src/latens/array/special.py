@@ -81,10 +81,10 @@ def xlogx(x: Array) -> Array:
 
 
 def softmax_entropy(x: Array, least_compiled: int = LEAST_COMPILED) -> tuple[Array, Array]:
-    """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; spoils finite x.
+    """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; x is written over.
 
-    Divided, not subtracted, so that large x still add up to 1. Whose other steps are compiled asks for `least_compiled`
-    entries of 0: the compiler is loaded anyway.
+    Divided, not subtracted, so that large x still add up to 1. Arrays of `least_compiled` entries and more take a
+    compiled loop; callers that have loaded the compiler for other steps pass 0.
     """
     if is_on_gpu(x) and x.ndim == 2:
         from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu

@@ -81,9 +81,11 @@ class Assigned:
 
 
 def spread_with_drift(better: Floats, own: Floats, together: Floats) -> Floats:
-    """Variances, where `own` is that of the rows as they vary, `together` with the drift of H, and `better` than own.
+    """Variances of numbers that count the error of the error rates H as well.
 
-    What the drift adds is added to the better one; where it takes away from the rows' error, it takes the same share.
+    `own` are variances that single rows tell with H known, `together` those with the error of H counted, `better` more
+    exact variances with H known. What the error of H adds to `own` is added to `better`; where it makes `own` smaller,
+    `better` becomes smaller by the same share.
     """
     share = np.minimum(together / np.maximum(own, np.finfo(float).tiny), 1.0)
     return np.asarray(np.where(own > 0, better * share, better) + np.maximum(together - own, 0.0))

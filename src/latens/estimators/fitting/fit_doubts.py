@@ -126,7 +126,7 @@ def tell_late_interrupt(estimator: Any, words: str = "") -> None:
     """Warn of an interrupt that came after the last iteration."""
     warn(
         FitInterrupted(
-            f"{type(estimator).__name__} was interrupted after its last iteration, the {estimator.n_iter_}th; the fit "
+            f"{type(estimator).__name__} was interrupted after the last of its {estimator.n_iter_} iterations; the fit "
             f"is kept and can be used.{words}"
         )
     )

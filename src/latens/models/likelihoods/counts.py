@@ -425,9 +425,9 @@ def touching_point(y: Array, mean: Array, tau: Array) -> Array:
 
 
 def log_normal_height(rows: Rows, mean: Floats, variance: Floats, tau: Floats) -> Floats:
-    """(D,), sums of a bound of E[log p(y | eta)] with log-normal noise, eta ~ Normal(mean, variance), but for log y!.
+    """(D,), sums of a bound of E[log p(y | eta)] with log-normal noise, eta ~ Normal(mean, variance), without log y!.
 
-    Where eta is known it is below log p by .01 nats an entry at most where tau is 1 and more.
+    Where eta is known and tau at least 1, this bound is at most .01 nats an entry below log p.
     """
     y, tau, total = host(rows.x), np.asarray(_within(tau)), np.zeros_like(tau)
     for node, weight in zip(NODES_OF_ETA, WEIGHTS, strict=True):

@@ -46,7 +46,7 @@ _lowest: Any = intrinsic(_count_zeros)  # place of the lowest bit that is on
 
 @nb.njit(**COMPILED)
 def _shares(logits, share):
-    """What each exponential is of their sum, into `share`; returns the largest exponent and the sum beside it."""
+    """Softmax of the logits into `share`; returns the largest logit and the sum of exp(logit - largest)."""
     if len(logits) == 1:
         share[0] = 1.0
         return logits[0], 1.0
@@ -343,7 +343,7 @@ def _flip(
     products,
     values,
 ):
-    """One round of one row; whether it found a better state. The last six are room to work in."""
+    """Flip each cause of a row's best states; whether a better state was found. The last six are scratch arrays."""
     found, k = False, len(own)
     n_here = _best(words, score, parents, heights)
     worst = np.argmin(score)
