@@ -1,4 +1,4 @@
-"""Kernels in Triton's language, None where there is no Triton."""
+"""The steps of a low-rank update of weight posteriors in Triton's language, None where there is no Triton."""
 
 # mypy: ignore-errors
 # Bodies below are Triton's language, which reads like Python and has other types.
