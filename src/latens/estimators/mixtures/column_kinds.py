@@ -34,6 +34,7 @@ COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
 CHECKED = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
+MANY_LEVELS = 20  # of a column, which must occur twice on average
 MOST_NAMED = 12  # columns in a line to type
 
 _log = logging.getLogger("latens")
@@ -211,8 +212,8 @@ def _doubt_few_values(few: dict[str, int]) -> None:
     levels = ", ".join(f"{each!r}: 'ordinal'" for each in list(few)[:MOST_NAMED])
     warn(
         FewValues(
-            f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: classes may describe "
-            "how often each of them occurs, where that is not as in a normal distribution.",
+            f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: classes may "
+            "describe how often each of them occurs, where that is not as in a normal distribution.",
             f"If they are steps of a scale: likelihoods={{{levels}}}.",
         )
     )
@@ -272,6 +273,11 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
         raise ValueError(
             f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
             "Join rare levels, or choose 'gaussian' if they are measurements."
+        )
+    if len(levels) > MANY_LEVELS and values.n < 2 * len(levels):
+        raise ValueError(
+            f"column {name!r} is to be {kind} but has {len(levels)} levels in {values.n} rows: nothing can be "
+            "learnt of levels that occur once. Join rare levels, or leave the column out."
         )
     return tuple(levels.tolist())
 
