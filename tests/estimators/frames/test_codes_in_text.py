@@ -83,9 +83,9 @@ def test_signs_among_levels_are_told_and_the_remedy_helps(estimator: str) -> Non
     frame = people()
     frame["position"] = np.resize(["P", "OF", "-", "IF"], len(frame))
     make = getattr(latens, estimator)
-    with pytest.warns(MissingCodes, match=r"taken as missing, in position \('-', 50 times\)") as told:
+    with pytest.warns(MissingCodes, match=r"taken as missing, in position \('-', 50 times\)") as caught:
         make(random_state=0).fit(frame)
-    assert "X['position'].replace('-', 'other')" in str(told[0].message)
+    assert "X['position'].replace('-', 'other')" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error", MissingCodes)
         make(random_state=0).fit(frame.assign(position=frame["position"].replace("-", "other")))
