@@ -102,6 +102,15 @@ def test_where_no_column_can_be_used_the_remedy_is_named(estimator: str) -> None
         getattr(latens, estimator)().fit(frame)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_one_row_and_rows_as_dicts(estimator: str) -> None:
+    make = getattr(latens, estimator)
+    with pytest.raises(ValueError, match=r"X has one row; give at least two"):
+        make().fit(people(1))
+    with pytest.raises(TypeError, match=r"pandas.DataFrame\(X\)"):
+        make().fit(people(20).to_dict("records"))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_levels_that_occur_once_are_refused_by_classes() -> None:
     frame = people().assign(name=[f"n{i % 150}" for i in range(200)])

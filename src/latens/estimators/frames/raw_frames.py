@@ -117,8 +117,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
     """
     refuse_repeated_names(X)
-    if not len(X):
-        raise ValueError("X has no rows; give at least two.")
+    if len(X) < 2:
+        raise ValueError(f"X has {'one row' if len(X) else 'no rows'}; give at least two.")
     _refuse_infinite(X, X.columns)
     chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
     raw = RawTable.of_frame(X)
