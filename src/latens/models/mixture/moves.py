@@ -279,7 +279,8 @@ def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
     if not np.any(z):
         return
     direction = np.linalg.svd(z[: 4 * z.shape[1] + 200], full_matrices=False)[2][0]
-    yield (z @ direction > 0).astype(float)
+    along = z @ direction
+    yield (along > 0 if np.sum(along**3) >= 0 else along < 0).astype(float)  # the sign of a direction is chance
     away = np.sum((z - z[rng.integers(len(z))]) ** 2, axis=1)
     if away.sum() > 0:
         other = np.sum((z - z[rng.choice(len(z), p=away / away.sum())]) ** 2, axis=1)
