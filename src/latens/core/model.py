@@ -175,6 +175,19 @@ class Tiered(Protocol):
     ) -> Iterator[Any]: ...
 
 
+@runtime_checkable
+class Regrouping(Protocol):
+    """One whose candidates are better tried in another order after a move that left as many components or more.
+
+    What gained once often gains again, and what takes components out may undo what such moves build step by step. A
+    move that did take some out is followed by the usual order, before the fit settles.
+    """
+
+    def candidates_again(
+        self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]: ...
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A candidate that says which present components it keeps: its trial starts from the present codes of rows."""
