@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,7 +32,6 @@ class Statistics:
             """
 
     def __add__(self, other: Self) -> Self:
-        # threads that add take turns: names are looked up once
         names = _names(type(self))
         return type(self)(**{name: _add(getattr(self, name), getattr(other, name)) for name in names})
 
@@ -46,9 +44,14 @@ class Statistics:
         return type(self)(**{name: _difference(getattr(self, name), getattr(other, name), weight) for name in names})
 
 
-@cache
+_known_names: dict[type, tuple[str, ...]] = {}
+
+
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
+    """Of the fields of a class, looked up once."""
+    if kind not in _known_names:
+        _known_names[kind] = tuple(f.name for f in fields(kind))
+    return _known_names[kind]
 
 
 def _add(a: Any, b: Any) -> Any:
