@@ -26,6 +26,7 @@ __all__ = [
     "Facts",
     "Fading",
     "Following",
+    "Fused",
     "L",
     "Leaping",
     "Local",
@@ -237,6 +238,16 @@ class Averaging(Protocol):
     """A model whose statistics need moments of codes and no more: where local steps are exact, nothing else is made."""
 
     def code_moments(self, q: Any, batch: Any) -> Any: ...  # for `statistics`, which the posterior would answer alike
+
+
+@runtime_checkable
+class Fused(Protocol):
+    """A model that has a shorter way to the sums over some blocks than a local step and statistics after it."""
+
+    def prepare(self, q: Any) -> None: ...  # what all blocks of a pass share, kept with q
+
+    # what is kept of a block, and its statistics, as a local step and `statistics` would have them; None: the long way
+    def inferred(self, q: Any, batch: Any, warm: Any) -> tuple[Any, Any] | None: ...
 
 
 @runtime_checkable
