@@ -206,6 +206,20 @@ MODELS = (
         "density += like(0 * log_weights, x)",
         "tests/contract/test_bound.py -k mixture-diag-dirichlet",
     ),
+    Mutant(
+        "noisy-OR: pairs of columns that a new cause explains begin another",
+        "models/noisy_or/new_causes.py",
+        "expected = expected + np.outer(size, size)",
+        "expected = expected + 0.0",
+        "tests/models/noisy_or/test_new_causes.py",
+    ),
+    Mutant(
+        "noisy-OR: pairs that the causes explain speak for new ones",
+        "models/noisy_or/new_causes.py",
+        "expected = pairs.seen * _expected_pairs(q, pairs.columns)",
+        "expected = np.outer(np.diagonal(pairs.ones), np.diagonal(pairs.ones)) / pairs.n",
+        "tests/models/noisy_or/test_new_causes.py",
+    ),
 )
 
 INFERENCE = (
@@ -373,9 +387,44 @@ ESTIMATORS = (
         "pass",
         "tests/estimators/bad_input/test_bad_input.py",
     ),
+    Mutant(
+        "axes of clusters cost nothing",
+        "estimators/mixtures/cluster_prior.py",
+        "price = 0.25 * d * (d - 1) * np.log(len(x)) + LEAST_NATS",
+        "price = LEAST_NATS",
+        "tests/estimators/mixtures/test_cluster_prior.py",
+    ),
+    Mutant(
+        "axes of clusters are compared in other units than columns",
+        "estimators/mixtures/cluster_prior.py",
+        "evidence_of_other += len(x) * np.linalg.slogdet(axes)[1]",
+        "evidence_of_other += np.linalg.slogdet(axes)[1]",
+        "tests/estimators/mixtures/test_cluster_prior.py",
+    ),
+    Mutant(
+        "rows that a cluster lost to holes and doubtful labels count in what is said of rows",
+        "estimators/mixtures/gaussian.py",
+        "return self._model.without_rows(q, lost) if of_these else q",
+        "return q",
+        "tests/estimators/mixtures/test_predictive.py",
+    ),
+    Mutant(
+        "labels that are partly shared go by place without a word",
+        "estimators/frames/row_labels.py",
+        "if by_chance or (_follow(own) and _follow(rows)):",
+        "if shared:",
+        "tests/estimators/frames/test_partly_shared_labels.py tests/estimators/frames/test_row_labels.py",
+    ),
 )
 
 IO_AND_SYSTEM = (
+    Mutant(
+        "a mark that may be of thousands is taken for that of decimals",
+        "intake/numbers/column.py",
+        "if not marks or _AMBIGUOUS.fullmatch(core):",
+        "if not marks:",
+        "tests/intake/test_numbers_in_text.py",
+    ),
     Mutant(
         "cells of another unit are numbers of their column",
         "intake/numbers/column.py",

@@ -45,7 +45,9 @@ N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
-AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+LEAST_RELATIVE_LEAD = (
+    0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+)
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
@@ -371,7 +373,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             for strength in (_parts(sample, k, rng), _whole_rows(sample, k, rng))
         )
         last = parts.trace[-1].elbo - parts.trace[-2].elbo if len(parts.trace) > 1 else 0.0
-        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + AHEAD * abs(parts.elbo))
+        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + LEAST_RELATIVE_LEAD * abs(parts.elbo))
 
     @property
     def _usual(self) -> Floats:

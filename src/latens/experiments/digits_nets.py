@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from latens.estimators.beside.peers import digits
+from latens.estimators.comparisons.peers import digits
 from latens.experiments.collected_weights import (
     KINDS,
     LAST_LAYER,

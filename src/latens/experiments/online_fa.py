@@ -10,7 +10,7 @@ import numpy as np
 
 import latens
 from latens.datasets import make_factor_model
-from latens.estimators.beside.peers import scikit_learn_factors
+from latens.estimators.comparisons.peers import scikit_learn_factors
 from latens.estimators.fitted_parts import fitted_parts
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result, Verdict

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.estimators.beside.peers import diabetes
+from latens.estimators.comparisons.peers import diabetes
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.parallel import side_by_side

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from array_api_compat import array_namespace
+from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats

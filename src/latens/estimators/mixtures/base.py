@@ -68,7 +68,7 @@ MOST_CLUSTERS = 24
 TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
 N_FILLINGS = 10  # steps of the one cluster that missing entries are first drawn from
-NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
+LEAST_SHARE_OF_VARIANCE = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
 @dataclass(frozen=True)
@@ -510,7 +510,7 @@ def normal_prior(x: Floats, k: int) -> tuple[Floats, Floats, float]:
     """
     variance = x.var(axis=0)
     variance[variance == 0] = variance.mean() or 1.0  # a column that never varies tells clusters nothing
-    ratio = np.clip(within_variances(x, k) / variance, NARROWEST**2, 1.0)
+    ratio = np.clip(within_variances(x, k) / variance, LEAST_SHARE_OF_VARIANCE**2, 1.0)
     return x.mean(axis=0), np.sqrt(ratio) * variance, float(np.mean(np.sqrt(ratio)))
 
 

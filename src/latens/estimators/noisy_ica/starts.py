@@ -26,7 +26,7 @@ from latens.models.noisy_ica.priors import GAUSSIAN, most_of_covariance
 
 __all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
 
-FAINT = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
+SIZE_OF_UNSEEN = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
 AT_FLOOR = 10.0  # times the smallest noise variance of factors: below it they say that a sensor has none
 UNKNOWN = 0.1  # of a sensor's variance: its noise where factors leave none
 
@@ -47,7 +47,7 @@ def factor_start(
     if not loadings.shape[1]:
         loadings = np.sqrt(0.1 * np.maximum(total.variance, total.floor))[:, None]
     if exact and loadings.shape[1] < k:
-        faint = FAINT * np.sqrt(np.maximum(total.variance, total.floor))[:, None]
+        faint = SIZE_OF_UNSEEN * np.sqrt(np.maximum(total.variance, total.floor))[:, None]
         loadings = np.concatenate([loadings, faint * rng.normal(size=(len(noise), k - loadings.shape[1]))], axis=1)
     weighted = loadings / noise[:, None]
     factors = (x - total.mean) @ weighted @ np.linalg.inv(np.eye(loadings.shape[1]) + loadings.T @ weighted)

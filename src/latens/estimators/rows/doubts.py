@@ -32,8 +32,8 @@ MOST_COMPARED = 500  # columns that are compared in pairs
 MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
 MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
 HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
-FINE = 0.5  # of rows that have a value of their own in a column that tells rows apart
-COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
+LEAST_SHARE_OF_VALUES = 0.5  # of rows that have a value of their own in a column that tells rows apart
+CORRELATION_OF_COPIES = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
 def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, container: str = "frame") -> None:
@@ -166,11 +166,11 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
     at = [j for j in range(min(part.shape[1], MOST_COMPARED)) if j not in equal]
     z = _standardised(part[:: -(-len(part) // MOST_PAIRED), at])
     pairs = []
-    for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > COPY, 1)).tolist():
+    for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > CORRELATION_OF_COPIES, 1)).tolist():
         a, b = _column(rows, at[i]), _column(rows, at[j])
         same_holes = np.array_equal(np.isnan(a), np.isnan(b))
         first, second = _standardised(np.stack([a, b], axis=1)).T
-        if same_holes and abs(float(first @ second)) > COPY:
+        if same_holes and abs(float(first @ second)) > CORRELATION_OF_COPIES:
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
@@ -252,7 +252,7 @@ def _finest_column(part: Floats) -> tuple[int, bool]:
             finest, most = j, n_values
         if most == len(part):
             break  # no other has more
-    return finest, most > FINE * len(part)
+    return finest, most > LEAST_SHARE_OF_VALUES * len(part)
 
 
 def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:

@@ -33,8 +33,10 @@ __all__ = [
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
-FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
-INDISPENSABLE = 1.5  # nats a row that the first iteration is below where others never take the place of a component
+FAR_NATS, NEAR_NATS, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
+LARGEST_LOSS_PER_ROW = (
+    1.5  # nats a row that the first iteration is below where others never take the place of a component
+)
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -236,7 +238,7 @@ def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
-    near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
+    near, least = target - FAR_PER_ROW * n - NEAR_NATS, target - LARGEST_LOSS_PER_ROW * n - FAR_NATS
     return ascent(start, REMOVAL_STEPS, Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 
@@ -291,7 +293,7 @@ class _FarBelow:
 
     def __call__(self, event: Iteration) -> bool:
         self.n_steps += 1
-        return event.elbo < self.target - self.beyond - (FAR if self.n_steps < N_FAR else NEAR)
+        return event.elbo < self.target - self.beyond - (FAR_NATS if self.n_steps < N_FAR else NEAR_NATS)
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

@@ -44,7 +44,7 @@ PAIRED_NUMBERS = 2**16  # sums of pairs of clusters whose evidence is found at o
 N_ROUNDS = 3  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
-FEWEST = 4  # rows of the sample that can be split
+FEWEST_TO_SPLIT = 4  # rows of the sample that can be split
 
 
 def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> Iterator[MixturePosterior]:
@@ -201,7 +201,7 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
         kept.clear()
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
-        if len(own) < FEWEST:
+        if len(own) < FEWEST_TO_SPLIT:
             continue
         name = own.tobytes()
         halved = known.get(name) or _best_halves(model, q, sample, x[own], own)

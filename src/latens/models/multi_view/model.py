@@ -69,9 +69,9 @@ __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 Codes = JointCodes | SparseCodes
 
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
-SAMPLED = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
+SAMPLED_KINDS = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
 FIRST_STEPS = 2  # of codes that begin anew, before others learn from them: parabolas touch where they lead
-NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
+LEAST_SHARE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
 @record
@@ -246,7 +246,7 @@ class MultiView:
         return found
 
     def cannot_sample(self, q: MultiViewPosterior) -> str:
-        others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED]
+        others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED_KINDS]
         if others:
             return f"views {', '.join(others)} are neither measurements nor yes/no: no draw makes their entries normal"
         if any(view.exposed for view in self.views):
@@ -464,7 +464,7 @@ class MultiView:
         """
         pairs = [view_stats.shares(q.views[name]) for name, view_stats in stats.views.items()]
         beside_noise, variance = (np.array(part) for part in zip(*pairs, strict=True))
-        return np.where(beside_noise.max(axis=0) > NEGLIGIBLE, variance.mean(axis=0), 0.0)
+        return np.where(beside_noise.max(axis=0) > LEAST_SHARE, variance.mean(axis=0), 0.0)
 
     def exact_local(self, q: MultiViewPosterior) -> bool:
         return not self.score_is_bound(q)

@@ -44,16 +44,18 @@ from latens.models.gaussian_rows import evidence, level, predicted_variance, pro
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, most_of_covariance, scale_slack
+from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, SourceGuide, draw_sources, with_scales
 from latens.models.noisy_ica.turns import Turning, best_turn, square
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
-FAINT = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
+LEAST_TIMES_THE_NOISE = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
 N_WEAKEST = 2  # of so many sources that not all can be shown: which may vanish
-TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+LEAST_GAIN_PER_ROW = (
+    1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+)
 
 
 @record
@@ -255,7 +257,7 @@ class NoisyIca:
         k, n = q.n_components, max(stats.n, np.finfo(float).tiny)
         turn = np.eye(k, k + self.intercept)
         prior, shapes, light = self.prior(k).loadings, q.shapes, q.shapes.light
-        tails = best_tail((stats.log_u - stats.u) / n, HEAVIEST, GAUSSIAN)
+        tails = best_tail((stats.log_u - stats.u) / n, FEWEST_DEGREES, GAUSSIAN)
         shapes = replace(shapes, tails=np.where(shapes.split > 0, shapes.tails, tails))
         loadings = prior.observe(*stats.regression, current=q.loadings)
         if self.n_turns and stats.n > 0 and k:
@@ -278,7 +280,7 @@ class NoisyIca:
 
     def trusted(self, q: IcaPosterior) -> float:
         """Next to nothing where noise is small: what the bound misses, a turn may change, is what noise hides."""
-        return TRUSTED * float(np.mean(1 / (1 + self.strength(q)) ** 2)) if q.n_components else 0.0
+        return LEAST_GAIN_PER_ROW * float(np.mean(1 / (1 + self.strength(q)) ** 2)) if q.n_components else 0.0
 
     def scales(self, q: IcaPosterior) -> NDArray[np.bool_]:
         return coordinates.scales(q)
@@ -432,7 +434,7 @@ class NoisyIca:
     def fading(self, q: IcaPosterior, stats: IcaStatistics) -> NDArray[np.bool_]:
         """And the weakest of more sources than any covariance can show, most of which are seldom there."""
         strength = self.strength(q)
-        faint = (strength < FAINT) | (self.importance(q, stats) == 0)
+        faint = (strength < LEAST_TIMES_THE_NOISE) | (self.importance(q, stats) == 0)
         if q.n_components > most_of_covariance(self.n_features):
             faint[np.argsort(strength, kind="stable")[:N_WEAKEST]] = True
         return np.asarray(faint)
