@@ -30,7 +30,7 @@ def on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows stay on the workers, though they are few."""
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "GATHERED", 0)
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 0)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_moves_too_are_made_on_chunks(client: Any) -> None:
 def test_few_rows_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "GATHERED", 2**20)
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 2**20)
     same_bits(mixture().fit(X), mixture().fit(chunked(X)))
 
 
@@ -257,7 +257,7 @@ def test_a_long_pass_says_how_many_chunks_are_done(
         if not tickets.qsize():  # none are saved up while nothing is said
             tickets.put(None)
 
-    monkeypatch.setattr(dask_blocks, "LOOKED", 0.1)
+    monkeypatch.setattr(dask_blocks, "SECONDS_BETWEEN_LOOKS", 0.1)
     monkeypatch.setattr(dask_blocks, "note_blocks", say_and_let_one_through)
     mixture(max_iter=2, verbose=1).fit(chunked(X, 300).map_blocks(_Held, meta=np.zeros((0, 5))))
     done = [int(number) for number in re.findall(r"(\d+)/8 blocks of a pass", capsys.readouterr().err)]

@@ -20,15 +20,15 @@ from latens.inference.uncertainty.response import Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
 
-__all__ = ["AT_END", "TURNED", "ByResponse"]
+__all__ = ["AT_END", "NOT_IDENTIFIED", "ByResponse"]
 
 ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one
 MOST_OF_ALL = 500_000  # coordinates, up to which all numbers of a large posterior are told
 REPEATED_WORK = 1e7  # rows, times scratch numbers of a row, the same where local steps are repeated: about a minute
-UNSETTLED = 0.05  # nats still to be gained above which differences say little
-FAR = 0.5  # standard deviations that a number of a large posterior may be from its optimum
-TURNED = "not identified: factors may be turned into each other"
+MOST_NATS_TO_GAIN = 0.05  # nats still to be gained above which differences say little
+MOST_DEVIATIONS = 0.5  # standard deviations that a number of a large posterior may be from its optimum
+NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
@@ -58,7 +58,7 @@ class ByResponse(DataOfFit):
         numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
         shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
         why = np.full(len(numbers), "", dtype=object)
-        if response.decrement > UNSETTLED:
+        if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
         return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
@@ -123,7 +123,7 @@ class ByResponse(DataOfFit):
         why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
         why[~np.isfinite(few.std)] = "not identified by the rows"
         why[~np.isfinite(slopes)] = AT_END
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
         of = {number.component for number in numbers if number.component is not None}
@@ -157,7 +157,7 @@ class ByResponse(DataOfFit):
         why = np.where(found.settled[moved], "", f"{found.n_directions} directions did not settle it").astype(object)
         with np.errstate(invalid="ignore"):
             of_columns = moved < len(own)  # shares add up many small steps
-            why[of_columns & (np.abs(shift) > FAR * std)] = "the fit is far from its optimum"
+            why[of_columns & (np.abs(shift) > MOST_DEVIATIONS * std)] = "the fit is far from its optimum"
         why[found.held[moved]] = AT_END
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())

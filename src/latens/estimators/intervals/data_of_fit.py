@@ -24,7 +24,7 @@ from latens.scale.scan import Scan
 __all__ = ["DataOfFit"]
 
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
-STREAMED = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
+LARGEST_SHIFT_OF_STREAM = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
 REPEATED_STEPS = 10  # iterations' gain that local steps may have left where one of them does not settle a row
 
 
@@ -120,7 +120,7 @@ class DataOfFit:
     def _left_to_gain(self) -> float:
         """Nats that another local step may add: about what the last iteration did, of a fit that has settled."""
         if self.stream_ is not None:  # its bound is that of an earlier batch
-            return STREAMED * abs(self.elbo_)
+            return LARGEST_SHIFT_OF_STREAM * abs(self.elbo_)
         history = self.elbo_history_
         last = float(history[-1] - history[-2]) if len(history) > 1 else math.inf
         settled = self.tol * max(float(self._state.stats.n), 1.0) if self.converged_ else math.inf

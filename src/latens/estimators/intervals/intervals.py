@@ -14,7 +14,7 @@ from latens.array import Floats
 from latens.core import Compressing, Mirrored, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
-from latens.estimators.intervals.by_response import AT_END, TURNED, ByResponse
+from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, ByResponse
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
     chosen,
@@ -63,7 +63,7 @@ FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are
 CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 STILL_NOISE = 1e-4  # spread of the log of a noise variance over refits, below which it stands at its floor
-FOLLOWED = "noise of a column is at its floor (a Heywood case): factors follow the column"
+HEYWOOD_NOTE = "noise of a column is at its floor (a Heywood case): factors follow the column"
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
 
 
@@ -336,7 +336,7 @@ class Intervals(ByResponse):
         apart = max(draws.r_hat.values()) > DISAGREEMENT
         disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""
         why = np.full(len(numbers), disagreement, dtype=object)
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         return numbers, Answer(
             np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
@@ -414,7 +414,7 @@ class Intervals(ByResponse):
             std[chances] = np.fmax(std[chances], self._spread_of_chances(own, estimate[chances]))
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
         self._doubt_floors(numbers, std, why)
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         return numbers, Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
@@ -423,7 +423,7 @@ class Intervals(ByResponse):
         still = np.array([n.parameter == "noise_variance" for n in numbers], dtype=bool) & (std < STILL_NOISE)
         if still.any():
             why[still] = AT_END
-            why[[i for i, n in enumerate(numbers) if n.component is not None]] = FOLLOWED
+            why[[i for i, n in enumerate(numbers) if n.component is not None]] = HEYWOOD_NOTE
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ from latens.core import (
     Loose,
     Movable,
     Proposal,
+    Regrouping,
     Rows,
     State,
     Tiered,
@@ -38,7 +39,7 @@ from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
+ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
@@ -376,6 +377,9 @@ class Search:
             ascent,
             screens=screens,
             n_steps=TRIAL_STEPS,
+            again=partial(self._candidates, sample=sample, rng=rng, tier=FIRST if tier == FIRST else AGAIN)
+            if isinstance(model, Regrouping)
+            else None,
             rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
@@ -396,8 +400,10 @@ class Search:
             yield from self._without_fading(state, sample, rng)
             return
         propose = model.candidates
-        if isinstance(model, Tiered) and tier != ALL:
+        if isinstance(model, Tiered) and tier in (FIRST, FURTHER):
             propose = model.first_candidates if tier == FIRST else model.further_candidates
+        if isinstance(model, Regrouping) and tier == AGAIN:
+            propose = model.candidates_again
         if self.fixed:
             with closed_after(propose(state.q, state.stats, sample, rng, k)) as proposed:
                 yield from filter(lambda candidate: candidate.n_components == k, proposed)

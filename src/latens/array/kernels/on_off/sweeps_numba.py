@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, shrunk
 
 __all__ = ["N_LANES", "expit_lanes", "flip_rows", "pair_rows", "switch_rows"]
 
@@ -24,7 +24,7 @@ N_LANES = 32  # rows side by side in a sweep; not a constant to the compiler, wh
 def expit_lanes(x, out):
     """Logistic function of a few numbers at once, into `out`."""
     for i in range(len(x)):
-        grown = 0.0 if abs(x[i]) > FARTHEST else shrunk(abs(x[i]))[0]
+        grown = 0.0 if abs(x[i]) > LARGEST_EXPONENT else shrunk(abs(x[i]))[0]
         out[i] = (grown if x[i] < 0 else 1.0) / (1.0 + grown)
 
 
