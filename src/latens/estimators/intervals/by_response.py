@@ -166,7 +166,7 @@ class ByResponse(DataOfFit):
             why[of_columns & (np.abs(shift) > MOST_DEVIATIONS * std)] = "the fit is far from its optimum"
         why[found.held[moved]] = AT_END
         if self._axes_by_rule:  # which looks at all columns
-            why[[number.component is not None for number in numbers]] = TURNED
+            why[[number.component is not None for number in numbers]] = NOT_IDENTIFIED
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())
         known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)
