@@ -44,13 +44,15 @@ class ByResponse(DataOfFit):
         _publish: Callable[..., dict[str, Any]]
         _own_numbers: Callable[[Any, Any], dict[str, Any]]
         _numbers_by_column: Callable[[Any, Any], dict[str, Any]]
-        _axes_by_rule: bool
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
+
+        @property
+        def _axes_by_rule(self) -> bool: ...
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
