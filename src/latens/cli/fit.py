@@ -412,8 +412,8 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     rows = rows.toarray() if as_dense else rows
     if job.choice.name != "linear-regression":
         return rows, given
-    along = {name: given[name] for name in given if name in job.code}
-    rows, beside, lines = whole_rows(rows, Beside(along, job.code))
+    named = {name: given[name] for name in given if name in job.code}
+    rows, beside, lines = whole_rows(rows, Beside(named, job.code))
     job.rows_code += lines
     job.code = beside.code
     return rows, given | beside.values

@@ -21,7 +21,7 @@ from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.priors import beta_prior, no_prior
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -354,7 +354,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             return np.asarray(np.clip(given, 0.01, 0.99))
         k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
-            return rng.uniform(0.05, 0.6, size=(k, d))
+            return rng.uniform(0.05, 0.6, size=(k, d))[:, column_places(sample)]
         if isinstance(model, JensenNoisyOr) or k <= model.most_exact:
             return _parts(sample, k, rng)
         whole = sample.cached(f"whole rows for {k} causes", lambda: np.array(self._prefers_rows(model, context, k)))

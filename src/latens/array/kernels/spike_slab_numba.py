@@ -39,6 +39,9 @@ N_SIDE = 128  # rows side by side in a sweep
 LINE = 8  # numbers in a line of cache
 N_SUMS = 8  # rows summed before they are written out
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+LARGEST_CERTAIN = 600.0  # log odds beyond which a chance is the least there is
+LEAST_CHANCE = float(np.exp(-LARGEST_EXPONENT))
+LEAST_POWER = 1e-80  # of e, whose third power is still a normal number: log(1 + x) is x long before
 LOG_ODDS_OF_CERTAIN = 40.0  # log odds of loadings that are in whatever their size
 LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
 N_KEPT = 20  # steps that tell how axes are curved
@@ -110,14 +113,14 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
             for i in range(m):
                 log_width[i] = log_normal(width[i])
                 logit[i] = odds[i] + 0.5 * (log_width[i] + change[i])
+            for i in range(m):  # numbers below the normal ones take some processors a hundred times as long
+                power[i] = shrunk(min(abs(logit[i]), LARGEST_CERTAIN))[0]
             for i in range(m):
-                power[i] = shrunk(abs(logit[i]))[0]
-            for i in range(m):
-                low = power[i] / (1.0 + power[i])
+                far = abs(logit[i]) > LARGEST_CERTAIN
+                low = LEAST_CHANCE if far else power[i] / (1.0 + power[i])
                 up[i] = low if logit[i] < 0 else 1.0 - low
-                spread[i] += (
-                    log_beyond_one(power[i]) + low * min(abs(logit[i]), LARGEST_EXPONENT) + 0.5 * up[i] * log_width[i]
-                )
+                unsure = log_beyond_one(max(power[i], LEAST_POWER)) + low * min(abs(logit[i]), LARGEST_EXPONENT)
+                spread[i] += unsure + 0.5 * up[i] * log_width[i]
             for i in range(m):
                 new = up[i] * at[i]
                 change[i] = new - own[i]
@@ -143,7 +146,7 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
 
 @nb.njit(**COMPILED)
 def subtract_listed(bounds, listed, values, whole, there, out):
-    """out (P, n): in each column `whole` (P,) if it is `there`, less the columns of `values` listed for it (CSR)."""
+    """out (P, n): in each column those of `whole` (V, P) that are `there` (V, n), less `values` listed for it (CSR)."""
     p, n_values = values.shape
     wide = (p + LINE - 1) // LINE * LINE
     raw = np.empty(n_values * wide + LINE)
@@ -173,7 +176,10 @@ def subtract_listed(bounds, listed, values, whole, there, out):
                 at += 1
         for a in range(p):
             for i in range(start, stop):
-                out[a, i] = whole[a] * there[i] - sums[i - start, a]
+                total = whole[0, a] * there[0, i]
+                for part in range(1, len(whole)):
+                    total += whole[part, a] * there[part, i]
+                out[a, i] = total - sums[i - start, a]
 
 
 @nb.njit(**COMPILED)

@@ -131,9 +131,9 @@ class _Regression:
         inverse = ((vectors / values) @ vectors.T).reshape(k, z.shape[1], k, z.shape[1])
         leverage = np.einsum("np,kplq,nq->nkl", z, inverse, z)
         own = np.einsum("nkk->nk", leverage)
-        along = np.einsum("nkl,nl->nk", leverage, chance)
-        whole = np.sum(chance * (own - 2 * along), axis=1, keepdims=True)
-        return 0.5 * float(np.sum(np.log(values))), 0.5 * chance * (own - 2 * along - whole)
+        mean_leverage = np.einsum("nkl,nl->nk", leverage, chance)
+        whole = np.sum(chance * (own - 2 * mean_leverage), axis=1, keepdims=True)
+        return 0.5 * float(np.sum(np.log(values))), 0.5 * chance * (own - 2 * mean_leverage - whole)
 
     def _sum(self, bend: Floats) -> Floats:
         """Sum over rows of bend_n (K - 1, K - 1) x z_n z_n'."""

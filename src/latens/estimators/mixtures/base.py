@@ -35,7 +35,7 @@ from latens.estimators.parameters import (
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily, to_be_sent
-from latens.estimators.rows.sampling import column_variances, filled
+from latens.estimators.rows.sampling import column_places, column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -458,7 +458,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: normal about the mean of the data, at their scale."""
-        return np.asarray(x.mean(axis=0) + rng.normal(size=(k, x.shape[1])) * x.std(axis=0))
+        drawn = rng.normal(size=(k, x.shape[1]))[:, column_places(Rows(x))]
+        return np.asarray(x.mean(axis=0) + drawn * x.std(axis=0))
 
     def _given_centres(self, d: int, units: Units) -> Floats:
         """(K, D), centres that the caller gave in data units, as the model takes them."""
@@ -489,9 +490,11 @@ def _without_holes(model: Mixture, sample: Rows) -> Rows:
     for _ in range(N_FILLINGS):
         q = model.global_step(q, model.statistics(sample, model.local_step(q, sample)))
     x = np.array(host(model.impute(q, sample, model.local_step(q, sample))[0]))
-    noise, precision = np.random.default_rng(0).normal(size=x.shape), cast("NormalWishart", q.clusters).precision[0]
+    places, precision = column_places(sample), cast("NormalWishart", q.clusters).precision[0]
+    noise = np.random.default_rng(0).normal(size=x.shape)[:, places]
     for rows, _, missing in sample.patterns:  # entries of a row together: each by itself would loosen how columns go
         if len(missing):
+            missing = missing[np.argsort(places[missing])]
             root = cholesky(precision[np.ix_(missing, missing)])
             x[np.ix_(rows, missing)] += np.linalg.solve(root.T, noise[np.ix_(rows, missing)].T).T
     return replace(sample, x=x, seen=None)

@@ -515,7 +515,10 @@ class LatentClassAnalysis(ClassAnswers):
         for kind, at in places.items():
             columns = list(at)
             if kind == "gaussian":
-                parts[kind] = own.normal(self._normal_columns(x[:, columns], context), at, context.units)
+                usual = replace(
+                    self._normal_columns(x[:, columns], context), rounding=self._rounding(at, context.units)
+                )
+                parts[kind] = own.normal(usual, at, context.units)
             elif kind == "student":
                 usual = self._normal_columns(trimmed(x[:, columns]), context)
                 parts[kind] = StudentColumns.prior(own.normal(usual, at, context.units))
@@ -530,6 +533,15 @@ class LatentClassAnalysis(ClassAnswers):
                 levels = tuple(len(self.columns_.levels[d]) for d in at)
                 parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
         return Mixture(self._weight_family(), MixedColumns(parts, places))
+
+    def _rounding(self, at: Sequence[int], units: Units) -> Floats | None:
+        """What rounding adds to squares of these columns, in units of the model; None where none has steps."""
+        steps = np.array([self.columns_.steps[d] for d in at] if self.columns_.steps else [])
+        return (
+            (steps / np.broadcast_to(units.scale, len(self.columns_.names))[list(at)]) ** 2 / 12
+            if steps.any()
+            else None
+        )
 
     def _normal_columns(self, x: Floats, context: FitContext) -> NormalColumns:
         spread = np.sqrt(x.var(axis=0))

@@ -15,6 +15,7 @@ from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.priors import WEAK
+from latens.estimators.rows.sampling import column_places
 from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
@@ -347,7 +348,7 @@ def _posterior(model: MultiView, sample: Rows, codes: Floats, given: Mapping[str
 
 def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
     """(n, rank), leading left singular vectors times singular values, by subspace iteration."""
-    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8)) for part in parts)
+    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8))[column_places(Rows(part))] for part in parts)
     for _ in range(4):
         basis = np.linalg.qr(basis)[0]
         basis = sum(part @ (part.T @ basis) for part in parts)

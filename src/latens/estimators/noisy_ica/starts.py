@@ -11,7 +11,7 @@ from sklearn.decomposition import FastICA
 
 from latens.array import Floats
 from latens.core import Rows
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
@@ -41,6 +41,10 @@ def factor_start(
     a sensor no noise at all (Heywood), which sources seldom do, its noise begins at a tenth of its variance: from 0 an
     ascent takes a hundred iterations to come back, from above a few.
     """
+    places = column_places(sample)
+    order = np.argsort(places)
+    seen = None if sample.seen is None else sample.seen[:, order]
+    sample = replace(sample, x=np.take(sample.x, order, axis=1), seen=seen)
     (total, covariance), x = _sums(sample), filled(sample)
     loadings, noise = most_likely(covariance, k, total.floor)
     loadings = loadings[:, np.any(loadings != 0, axis=0)]
@@ -55,7 +59,7 @@ def factor_start(
     white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
     rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
     noise = np.where(noise <= AT_FLOOR * total.floor, np.maximum(UNKNOWN * total.variance, noise), noise)
-    return (loadings @ rotation.T).T, noise, white @ rotation.T
+    return (loadings @ rotation.T).T[:, places], noise[places], white @ rotation.T
 
 
 def supported_number(sample: Rows, most: int) -> int:

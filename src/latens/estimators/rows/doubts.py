@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
-from latens.array.transfer import host, is_sparse
+from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.missing_codes import may_hold_codes, missing_codes
@@ -44,8 +44,8 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
     d = min(int(rows.x.shape[1]), MOST_COLUMNS)
-    step = -(-len(rows) // min(MOST_ROWS, MOST_ENTRIES // max(d, 1)))
-    part = np.asfortranarray(host(rows.x[::step, :d]))  # columns are looked at one by one
+    step = -(-len(rows) // _most_rows(d))
+    part = host_columns(rows.x[::step, :d])  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     _doubt_codes(rows, part, names, container)
@@ -54,6 +54,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
+
+
+def _most_rows(d: int) -> int:
+    return min(MOST_ROWS, MOST_ENTRIES // max(d, 1))
 
 
 def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: bool = False) -> None:
@@ -260,7 +264,7 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
 
     Copies are all among them or all left out, so that they are as common as among all rows.
     """
-    share = MOST_ROWS / len(rows)
+    share = _most_rows(int(rows.x.shape[1])) / len(rows)
     if share >= 0.5:
         return rows, 1.0
     keys = _row_keys(rows, [column])
@@ -268,7 +272,7 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
     keys *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: values that are close lie apart
     few = rows.take(np.flatnonzero(keys < np.uint64(int(share * 2**64))))
     seen = None if few.seen is None else host(few.seen)
-    return Rows(np.asfortranarray(host(few.x)), seen, None if few.weight is None else host(few.weight)), share
+    return Rows(host_columns(few.x), seen, None if few.weight is None else host(few.weight)), share
 
 
 def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
@@ -276,9 +280,9 @@ def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
 
     Bits of the entries times odd numbers, one column after the other: no copy of the table is made.
     """
-    keys, odd = np.zeros(len(rows), np.uint64), np.random.default_rng(0)
-    for j in columns:
-        of_value, of_hole = odd.integers(2**62, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    keys, drawn = np.zeros(len(rows), np.uint64), np.random.default_rng(0).integers(2**62, size=(len(columns), 2))
+    odd = drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
+    for j, (of_value, of_hole) in zip(columns, odd, strict=True):
         bits = (host(rows.x[:, j]).astype(np.float64) + 0.0).view(np.uint64)  # no negative zeros
         keys += (bits ^ (bits >> np.uint64(29))) * of_value
         if rows.seen is not None:

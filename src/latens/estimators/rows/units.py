@@ -282,7 +282,10 @@ class Units:
 def column_sizes(rows: Rows) -> Floats:
     """(D,), the largest entry of each column without its sign, 0 where none is observed."""
     xp = array_namespace(rows.x)
-    parts = [host(xp.max(xp.abs(block.x), axis=0)) for block in blocks(rows, 0)]
+    parts = [
+        host(xp.maximum(xp.max(block.x, axis=0), -xp.min(block.x, axis=0)))  # nothing of the size of the block is made
+        for block in blocks(rows, 0)
+    ]
     return np.asarray(np.max(parts, axis=0), dtype=np.float64)
 
 

@@ -450,6 +450,12 @@ class Mixture:
         yield from gather(self, q, stats, sample)
         yield from rearrange(self, q, stats, sample, limit)
 
+    def candidates_again(
+        self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        yield from rearrange(self, q, stats, sample, limit)
+        yield from gather(self, q, stats, sample)
+
     def first_candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:

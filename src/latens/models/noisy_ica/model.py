@@ -42,6 +42,7 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica import coordinates
+from latens.models.noisy_ica.heavy_blocks import heavy_sums, told_to_sources
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
@@ -221,18 +222,28 @@ class NoisyIca:
         # 1 beside z and beside u: one product has all sums of both, alone and together
         pairs = batch.weigh(local.pairs(full))
         sums = unpacked(cross_sums(with_ones(local.u, True), pairs), k + 1)
-        everything, each = sums[k], sums[:k]
+        everything = sums[k]
         zs = np.zeros((k, k))
         if local.signs is not None:
             zs[local.light] = column_sums(batch.weigh(xp.reshape(local.signed(), (n, -1)))).reshape(k, -1).T
         log_u, entropy = local.scale_sums(batch)
-        size = k + self.intercept
-        whole = everything[None, :size, :size]
+        zx = product_sums(batch.weigh(full if self.intercept else mean), batch.x)
+        found = self._summed(batch, sums, zx, zs, log_u, entropy)
+        if batch.seen is not None:
+            found = replace(found, zz=products(batch, mean, local.second, lambda: everything, self.intercept))
+        return replace(found, s=self._signs(batch, local)) if self.intercept and len(local.light) else found
+
+    def _summed(
+        self, batch: Rows, sums: Floats, zx: Floats, zs: Floats, log_u: Floats, entropy: float
+    ) -> IcaStatistics:
+        """Of sums (K + 1, K + 1, K + 1) of (u, 1) times products of (z, 1); signs are those of no light source."""
+        k, size = len(zs), len(zs) + self.intercept
+        everything, each = sums[k], sums[:k]
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=whole if batch.seen is None else products(batch, mean, local.second, lambda: everything, self.intercept),
-            zx=product_sums(batch.weigh(full if self.intercept else mean), batch.x),
+            zz=everything[None, :size, :size],
+            zx=zx,
             xx=batch.squares,
             second=everything[:k, :k],
             uzz=each[:, :k, :k],
@@ -240,10 +251,19 @@ class NoisyIca:
             u=each[:, k, k],
             log_u=log_u,
             entropy=entropy,
-            **(
-                {"z": everything[:k, k], "uz": each[:, :k, k], "s": self._signs(batch, local)} if self.intercept else {}
-            ),
+            **({"z": everything[:k, k], "uz": each[:, :k, k], "s": np.zeros(k)} if self.intercept else {}),
         )
+
+    def prepare(self, q: IcaPosterior) -> None:
+        told_to_sources(q)
+
+    def inferred(self, q: IcaPosterior, batch: Rows, warm: Sources | None) -> tuple[Sources, IcaStatistics] | None:
+        found = None if self.diagonal or self.n_sweeps != 1 else heavy_sums(q, batch, warm)
+        if found is None:
+            return None
+        local, sums, zx, log_u, entropy = found
+        k = q.n_components
+        return local, self._summed(batch, sums, zx[: k + self.intercept], np.zeros((k, k)), log_u, entropy)
 
     def _signs(self, batch: Rows, local: Sources) -> Floats:
         """(K,), sums of E[s] of light sources."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from latens.array import Floats
 
-__all__ = ["Turning", "best_turn", "square"]
+__all__ = ["Turning", "best_turn", "best_turn_plain", "square"]
 
 LARGEST_ENTRY = 0.5  # entry of E: beyond it a parabola says little
 LEAST_CURVATURE = 0.05  # of n: curvature of a pair that a step is divided by at least
@@ -112,8 +112,21 @@ class Turning:
 def best_turn(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
     """(K, R), T and c after so many steps at most, each of which gains `least` nats per row.
 
-    With `sizes_only`, T is diagonal.
+    With `sizes_only`, T is diagonal. Compiled, for sources that have not been turned.
     """
+    if turning.turn is not None or not len(turning.linear):
+        return best_turn_plain(turning, n_steps, least, sizes_only=sizes_only)
+    from latens.array.kernels.turns_numba import climb_turns
+
+    given = (np.ascontiguousarray(part) for part in (turning.quadratic, turning.linear, turning.gram))
+    limits = (LARGEST_ENTRY, LEAST_CURVATURE, SHORTENING, float(MOST_SHORTENED))
+    prices, out = (float(turning.columns), *map(float, turning.relevance)), np.empty(turning.linear.shape)
+    climb_turns(float(turning.n), *given, *prices, n_steps, float(least), sizes_only, limits, out)
+    return out
+
+
+def best_turn_plain(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
+    """The same, operation by operation."""
     k, rows = turning.linear.shape
     turn, height = np.eye(rows), turning.height
     for _ in range(n_steps):

@@ -110,7 +110,7 @@ def gradient_rows(x, count, warm_up, rate, rule, far, sound, center, mean, noise
 
 
 @nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
-def _step(gradient, rate, rule, taken, pace, squares, i):
+def _step(gradient, rate, rule, n_steps, pace, squares, i):
     """A gradient into the change that it brings, in place, as the `taken`-th step; its memory is row `i`.
 
     References: Duchi, Hazan & Singer (2011) on AdaGrad; Kingma & Ba (2015) on Adam.
@@ -127,7 +127,7 @@ def _step(gradient, rate, rule, taken, pace, squares, i):
             squares[i, j] += gradient[j] ** 2
             gradient[j] *= rate / (np.sqrt(squares[i, j]) + LEAST_DIVISOR)
     else:
-        young, youth = 1 - KEPT_SHARE**taken, 1 - KEPT_SHARE_OF_SQUARES**taken
+        young, youth = 1 - KEPT_SHARE**n_steps, 1 - KEPT_SHARE_OF_SQUARES**n_steps
         for j in range(len(gradient)):
             pace[i, j] = KEPT_SHARE * pace[i, j] + (1 - KEPT_SHARE) * gradient[j]
             squares[i, j] = KEPT_SHARE_OF_SQUARES * squares[i, j] + (1 - KEPT_SHARE_OF_SQUARES) * gradient[j] ** 2
