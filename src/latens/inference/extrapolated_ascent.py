@@ -25,8 +25,10 @@ from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["ascend_in_leaps"]
 
-BETWEEN = 7  # iterations between leaps
-FARTHEST = 1.0  # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
+ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
+LARGEST_STEP = (
+    1.0  # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
+)
 ROUNDING = 32 * float(np.finfo(float).eps)
 
 
@@ -46,7 +48,9 @@ def ascend_in_leaps(
     iterations since the last leap.
     """
     state, before, left = start, None, max_iter
-    between = max_iter if isinstance(model, Stretching) else BETWEEN  # steps that are stretched lead elsewhere
+    between = (
+        max_iter if isinstance(model, Stretching) else ITERATIONS_BETWEEN_LEAPS
+    )  # steps that are stretched lead elsewhere
     while True:
         watch = _Watch(enough, None if before is None else before.elbo)
         n_steps = min(between, left)
@@ -98,4 +102,4 @@ def _leap(points: Sequence[Any]) -> Any | None:
     products += ROUNDING * np.trace(products) * np.eye(len(products))  # steps may all go the same way
     shares = np.linalg.solve(products, np.ones(len(products)))
     way = np.stack(trail[1:], axis=1) @ (shares / shares.sum())
-    return chart.at(way) if np.isfinite(way).all() and np.abs(way).max() < FARTHEST else None
+    return chart.at(way) if np.isfinite(way).all() and np.abs(way).max() < LARGEST_STEP else None

@@ -274,6 +274,7 @@ class FitSearch:
             finer=tuple(finer),
             glance=self.glance,
             pause=self.pause,
+            least=context.least,
         )
 
     def _rough_tolerance(self, n: float) -> float:

@@ -108,7 +108,7 @@ def refuse_repeated_names(X: Any, name: str = "X") -> None:
 
 
 def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
-    """How the columns of a frame become numbers, and the kinds of those that say it; columns left out are named.
+    """How the columns of a frame become numbers, and the kinds of columns of levels; warns of columns left out.
 
     Parameters
     ----------

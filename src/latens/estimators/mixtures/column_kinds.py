@@ -32,7 +32,7 @@ __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 KINDS = tuple(NAMES)
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
-CHECKED = ("bernoulli", *COUNTS)  # kinds that do not take every number
+CHECKED_KINDS = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
 MANY_LEVELS = 20  # of a column, which must occur twice on average
 MOST_NAMED = 12  # columns in a line to type
@@ -89,7 +89,7 @@ class ColumnKinds:
             rows = replace(rows, aux={**rows.aux, EXPOSURE: rows.aux[EXPOSURE] - float(np.log(self.exposure_unit))})
         if not any(self.levels):
             for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
-                if kind in CHECKED:
+                if kind in CHECKED_KINDS:
                     _check_values(name, kind, rows.x[:, d], None if rows.seen is None else rows.seen[:, d])
             return rows
         columns, seen, strange = [], [], list[str]()
@@ -284,7 +284,7 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
 
 def _check_values(name: str, kind: str, x: Array, seen: Array | None) -> None:
     """Refuse values that a kind gives probability 0; where not all were seen, of those that were."""
-    if kind not in CHECKED:
+    if kind not in CHECKED_KINDS:
         return
     xp = array_namespace(x)
     seen = xp.ones_like(x, dtype=xp.bool) if seen is None else seen

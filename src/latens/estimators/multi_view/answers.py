@@ -18,13 +18,12 @@ from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
-from latens.estimators.frames.roles import of_samples
 from latens.estimators.frames.views_by_kind import drawn_as_frame, in_frame_order, level_names
 from latens.estimators.information_criteria import mean_score
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import LoadingFindings, densities_over_groups, with_groups
+from latens.estimators.multi_view.findings import ViewFindings, densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
 from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
@@ -47,6 +46,7 @@ from latens.estimators.multi_view.tables.wide import (
     encoded_views,
     frame_encoding,
     lay_out,
+    of_samples,
     tables_of,
 )
 from latens.estimators.multi_view.units import signs
@@ -62,7 +62,7 @@ from latens.system.summary_table import Table
 __all__ = ["MultiViewAnswers"]
 
 
-class MultiViewAnswers(LoadingFindings, Answers):
+class MultiViewAnswers(ViewFindings, Answers):
     """Mixed into the estimator; beside the posterior it reads which columns are which."""
 
     layout_: Layout

@@ -7,6 +7,7 @@ a row is counted. From what the search finds there it ascends on all rows, and m
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from latens.core import (
     Loose,
     Movable,
     Proposal,
+    Regrouping,
     Rows,
     State,
     Tiered,
@@ -37,7 +39,7 @@ from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
+ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
@@ -46,6 +48,9 @@ MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
 ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
 N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows, and that others have to get above it
+NATS_BEHIND = (
+    0.5  # for each row, that a search with more components may be behind the last one when it has too many no more
+)
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -69,6 +74,7 @@ class Search:
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
+    least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
 
     def on_all(
         self,
@@ -88,6 +94,8 @@ class Search:
         """
         fits = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
         fit = highest(fits)
+        if fit.elbo < self.least:
+            return fit
         try:
             if not (fit.interrupted or fit.stopped):
                 fit = highest([self._found_again(one, batches, sweep) for one in fits])
@@ -104,7 +112,9 @@ class Search:
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
 
-    def _found_again(self, fit: Fit, batches: Sequence[Any], sweep: Sweep) -> Fit:
+    def _found_again(
+        self, fit: Fit, batches: Sequence[Any], sweep: Sweep, n_rounds: int = MOST_ROUNDS_ANEW, steps: int | None = None
+    ) -> Fit:
         """The fit, or what its rows reach without the codes that were kept, where they do not find these again.
 
         Codes are kept from pass to pass where local steps are not exact, and answers about rows begin without them: a
@@ -113,7 +123,7 @@ class Search:
         if not self.moves or isinstance(sweep, Forgetful):
             return fit
         ascent = self._ascend(batches, sweep)
-        for _ in range(MOST_ROUNDS_ANEW):
+        for _ in range(n_rounds):
             if fit.interrupted or fit.stopped or self.model.exact_local(fit.state.q):
                 return fit
             anew, least = ascent(State(fit.state.q), 1, None), fit.elbo - NATS_OF_CODES * fit.state.stats.n
@@ -124,8 +134,18 @@ class Search:
             if ascent(settled, 1, None).elbo >= least:
                 return fit
             anew = replace(anew, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in anew.trace))
-            fit = longer(replace(anew, converged=False), ascent, self.max_iter)
+            fit = longer(replace(anew, converged=False), ascent, min(steps or self.max_iter, self.max_iter))
         return fit
+
+    def _settled(self, fits: Sequence[Fit], batches: Sequence[Any], sweep: Sweep) -> list[Fit]:
+        """The same of fits that are to be moved: beside codes that nobody finds again no other start has a chance."""
+        settled = list(fits)
+        try:
+            for number, fit in enumerate(fits):
+                settled[number] = self._found_again(fit, batches, sweep, n_rounds=1, steps=self.pause)
+        except KeyboardInterrupt:
+            settled[-1] = replace(settled[-1], interrupted=True)
+        return settled
 
     def _or_without(self, fit: Fit, without: Fit | None) -> Fit:
         """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
@@ -255,7 +275,11 @@ class Search:
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
             fits = self._ascended(ascent, starts, notify, map_, glanced)
+        if self.moves and self.pause:
+            fits = self._settled(fits, batches, sweep)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
+            return fits
+        if self.pause and screens and self._is_far_behind(fits):  # all moves of the part are behind them
             return fits
         # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
         chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
@@ -272,11 +296,15 @@ class Search:
                 interrupted = True
             interrupted = interrupted or any(fit.interrupted for fit in moved)
             stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
-            if interrupted or stopped:
+            if interrupted or stopped or (tier == FIRST and self._is_far_behind(chosen)):
                 break
         last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
         # one that was not gone on from may still be the highest
         return [*chosen[:-1], last, *(glanced if interrupted or stopped else ())]
+
+    def _is_far_behind(self, fits: Sequence[Fit]) -> bool:
+        """Whether further moves, of which there are many, would hardly lead to what was reached before."""
+        return bool(highest(fits).elbo < self.least - NATS_BEHIND * fits[0].state.stats.n)
 
     def _found_roughly(
         self,
@@ -349,6 +377,9 @@ class Search:
             ascent,
             screens=screens,
             n_steps=TRIAL_STEPS,
+            again=partial(self._candidates, sample=sample, rng=rng, tier=FIRST if tier == FIRST else AGAIN)
+            if isinstance(model, Regrouping)
+            else None,
             rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
@@ -369,8 +400,10 @@ class Search:
             yield from self._without_fading(state, sample, rng)
             return
         propose = model.candidates
-        if isinstance(model, Tiered) and tier != ALL:
+        if isinstance(model, Tiered) and tier in (FIRST, FURTHER):
             propose = model.first_candidates if tier == FIRST else model.further_candidates
+        if isinstance(model, Regrouping) and tier == AGAIN:
+            propose = model.candidates_again
         if self.fixed:
             with closed_after(propose(state.q, state.stats, sample, rng, k)) as proposed:
                 yield from filter(lambda candidate: candidate.n_components == k, proposed)
