@@ -45,8 +45,6 @@ from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import respond
 from latens.models.known_codes import KNOWN
-from latens.scale.scan import Scan
-from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
@@ -190,7 +188,7 @@ class Intervals(ByResponse):
                 top = sum(self._bound_terms(response.chart.point, response.stats).values())
                 known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top)
             few = self._state.stats.n <= GIBBS_ROWS and known.nats.min(initial=np.inf) < GIBBS_NATS and X is not None
-            few = few and not isinstance(X, Scan) and not any(self._may_be_turned(numbers))
+            few = few and not self._is_in_blocks(self._fetched(X)) and not any(self._may_be_turned(numbers))
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
@@ -239,7 +237,7 @@ class Intervals(ByResponse):
 
     def _can_refit(self, X: Any) -> bool:
         """Whether refits of these rows take seconds; rows that are read from files are not drawn anew."""
-        if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self._model, Walking):
+        if X is None or self._is_in_blocks(X) or isinstance(self._model, Walking):
             return False
         scratch = self._model.floats_per_row(self.n_components_)
         return bool(self._state.stats.n * len(self._units.origin) * scratch <= REFIT_WORK)
@@ -356,6 +354,15 @@ class Intervals(ByResponse):
     def _moving_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Those that have intervals, which are asked for at dozens of posteriors: no more needs to be made."""
         return self._own_numbers(q, stats)
+
+    def _numbers_by_column(self, q: Any, stats: Any) -> dict[str, Any]:
+        """The same where each column has its own, as all numbers of a large posterior are told."""
+        return self._own_numbers(q, stats)
+
+    @property
+    def _axes_by_rule(self) -> bool:
+        """Whether the axes of the components are those of a rule, by which every posterior is turned."""
+        return False
 
     def _named_levels(self) -> Sequence[tuple[str, str]]:
         """Column and name of each level whose probability is among these numbers."""

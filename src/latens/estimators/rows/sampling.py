@@ -30,7 +30,7 @@ __all__ = [
     "without_units",
 ]
 
-FLAT = 1e-12  # spread beside the mean, below which it is rounding
+LEAST_SPREAD = 1e-12  # spread beside the mean, below which it is rounding
 
 
 def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -> Rows:
@@ -96,7 +96,7 @@ def column_places(rows: Rows) -> Index:
     d, parts, n = int(rows.x.shape[1]), list(blocks(rows, 0)), np.maximum(rows.counts, np.finfo(float).tiny)
     mean = np.sum([_column_sums(part) for part in parts], axis=0) / n
     spread = np.sqrt(np.sum([_column_squares(part, mean) for part in parts], axis=0) / n)
-    scale = np.where(spread > FLAT * np.abs(mean), 1 / np.where(spread > 0, spread, 1.0), 0.0)
+    scale = np.where(spread > LEAST_SPREAD * np.abs(mean), 1 / np.where(spread > 0, spread, 1.0), 0.0)
     places = np.empty(d, dtype=np.intp)
     places[np.argsort(np.sum([_far_out(part, mean, scale) for part in parts], axis=0), kind="stable")] = np.arange(d)
     return places

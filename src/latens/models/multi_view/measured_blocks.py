@@ -122,9 +122,9 @@ def _of_gaps(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistic
     (d, k), p = known.weights.shape, known.grams.shape[1]
     sums, grams, squares, volume = np.zeros((k + 1, d)), np.empty((p, d)), np.empty(k), np.empty(1)
     inner, (beside,) = code_places(k, 1)
-    told, outs = (known.weights, known.pairs, known.grams), (sums, grams, squares, volume)
+    terms, outs = (known.weights, known.pairs, known.grams), (sums, grams, squares, volume)
     precision = np.ascontiguousarray(known.precision.T)
-    samples_with_gaps(batch.x, *told, *_gaps(model, batch), precision, (inner, beside), outs)
+    samples_with_gaps(batch.x, *terms, *_gaps(model, batch), precision, (inner, beside), outs)
     return _statistics(model, batch, sums, grams.T, squares[None], float(volume[0]))
 
 

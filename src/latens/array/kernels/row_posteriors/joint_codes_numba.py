@@ -19,12 +19,12 @@ from latens.array.kernels.spike_slab_numba import moment_pairs, subtract_listed
 __all__ = ["complete_samples", "samples_with_gaps"]
 
 SMALL_PRODUCT = 800_000  # multiplications: below about a million libraries do not copy what they multiply
-FEWEST, MOST = 16, 256  # samples of a product
+FEWEST_SAMPLES, MOST_SAMPLES = 16, 256  # of one product
 
 
 @nb.njit(**COMPILED)
 def _samples_at_once(d, k):
-    return max(FEWEST, min(MOST, SMALL_PRODUCT // (d * k) // FEWEST * FEWEST))
+    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, SMALL_PRODUCT // (d * k) // FEWEST_SAMPLES * FEWEST_SAMPLES))
 
 
 @nb.njit(**COMPILED)
