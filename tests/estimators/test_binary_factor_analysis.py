@@ -270,6 +270,8 @@ def test_where_codes_are_not_found_again_the_higher_choice_of_an_intercept_is_en
     _, owed = switched._bound_of_one_start(check_data(switched, switched_rows(n)), False, None)
     assert owed < 0.1 * NATS_OWED * n
     for each, choices in ((0.5, [False, True]), (2.0, [True])):
-        told = {False: (-1001.0, each * NATS_OWED * n), True: (-1000.0, each * NATS_OWED * n)}
-        monkeypatch.setattr(model, "_bound_of_one_start", lambda few, intercept, until, told=told: told[intercept])
+        bounds = {False: (-1001.0, each * NATS_OWED * n), True: (-1000.0, each * NATS_OWED * n)}
+        monkeypatch.setattr(
+            model, "_bound_of_one_start", lambda few, intercept, until, bounds=bounds: bounds[intercept]
+        )
         assert model._open_choices(check_data(model, rows), moves=True, until=None) == choices

@@ -78,6 +78,23 @@ def test_arrays_give_the_fit_of_memory_and_stay_lazy(client: Any) -> None:
     assert spread.score(chunked(X)) == pytest.approx(spread.score(X), rel=1e-12)
 
 
+def test_intervals_are_told_on_chunks_and_of_small_arrays_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from latens.scale import dask_blocks
+
+    x = X[:300]
+    model = mixture(max_iter=50).fit(x)
+    expected = model.intervals(x)
+    there = model.intervals(chunked(x, 150))
+    assert there.method == expected.method == "response"
+    assert there["std"] == pytest.approx(expected["std"], rel=1e-6)
+    with pytest.raises(ValueError, match="X is not the data of the fit"):
+        model.intervals(chunked(X[300:600], 150))
+    with pytest.raises(ValueError, match="a Dask collection are neither drawn anew nor sampled"):
+        model.intervals(chunked(x, 150), method="gibbs")
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 2**20)
+    assert model.intervals(chunked(x, 150)).rows == expected.rows
+
+
 @pytest.mark.parametrize(
     "make",
     [

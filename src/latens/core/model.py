@@ -290,7 +290,11 @@ class Leaping(Protocol):
 class Ambiguous(Protocol):
     """A model whose rows may settle in one of several optima, by where their local steps begin."""
 
-    def gap_of_optima(self, q: Any) -> float: ...  # share of the bound by which rows that settle anew may differ
+    def gap_of_optima(
+        self, q: Any, n: float, bound: float
+    ) -> float: ...  # nats by which n rows settled anew may differ
+
+    def rows_alone(self, stats: Any) -> Floats: ...  # sums that no code changes, by which other rows are known
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,27 +32,27 @@ class Statistics:
             One for each column (D,) where columns have units of their own.
             """
 
+    def _names(self) -> tuple[str, ...]:
+        kind: type = type(self)
+        return _names_of(kind)
+
     def __add__(self, other: Self) -> Self:
-        names = _names(type(self))
+        # threads that add take turns: names are looked up once
+        names = self._names()
         return type(self)(**{name: _add(getattr(self, name), getattr(other, name)) for name in names})
 
     def __rmul__(self, weight: float) -> Self:
-        return type(self)(**{name: _scale(weight, getattr(self, name)) for name in _names(type(self))})
+        return type(self)(**{name: _scale(weight, getattr(self, name)) for name in self._names()})
 
     def difference(self, other: Self, weight: float) -> Self:
         """weight * (self - other), in one go: response takes hundreds of them."""
-        names = _names(type(self))
+        names = self._names()
         return type(self)(**{name: _difference(getattr(self, name), getattr(other, name), weight) for name in names})
 
 
-_known_names: dict[type, tuple[str, ...]] = {}
-
-
-def _names(kind: type) -> tuple[str, ...]:
-    """Of the fields of a class, looked up once."""
-    if kind not in _known_names:
-        _known_names[kind] = tuple(f.name for f in fields(kind))
-    return _known_names[kind]
+@cache
+def _names_of(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 def _add(a: Any, b: Any) -> Any:

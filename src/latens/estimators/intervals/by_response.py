@@ -31,6 +31,7 @@ MOST_DEVIATIONS = 0.5  # standard deviations that a number of a large posterior 
 NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
+MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
@@ -42,12 +43,16 @@ class ByResponse(DataOfFit):
         n_components_: int
         _publish: Callable[..., dict[str, Any]]
         _own_numbers: Callable[[Any, Any], dict[str, Any]]
+        _numbers_by_column: Callable[[Any, Any], dict[str, Any]]
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
+
+        @property
+        def _axes_by_rule(self) -> bool: ...
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
@@ -97,7 +102,10 @@ class ByResponse(DataOfFit):
         for i, number in enumerate(numbers):
             if (number.parameter, number.component, number.view) in partners:
                 why[i] = _unidentified(number, bool(unknown[i]), at_floor)
-        why[~np.isfinite(entered)] = AT_END
+        with np.errstate(invalid="ignore"):
+            linked = np.array([number.link != "real" for number in numbers], dtype=bool)
+            vague = linked & np.isfinite(std) & (std * np.abs(slopes) > MOST_VAGUE)
+        why[~np.isfinite(entered) | vague] = AT_END
         self._doubt(numbers, why)
         with np.errstate(invalid="ignore"):
             std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
@@ -144,7 +152,7 @@ class ByResponse(DataOfFit):
             self._model,
             batches,
             self.posterior_,
-            lambda q: find(self._own_numbers(q, self._state.stats)),
+            lambda q: find(self._numbers_by_column(q, self._state.stats)),
             lambda q, stats: values_of(self._extra_numbers(q, stats), others),
             sweep=sweep,
         )
@@ -159,6 +167,8 @@ class ByResponse(DataOfFit):
             of_columns = moved < len(own)  # shares add up many small steps
             why[of_columns & (np.abs(shift) > MOST_DEVIATIONS * std)] = "the fit is far from its optimum"
         why[found.held[moved]] = AT_END
+        if self._axes_by_rule:  # which looks at all columns
+            why[[number.component is not None for number in numbers]] = NOT_IDENTIFIED
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())
         known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)
@@ -193,7 +203,7 @@ class ByResponse(DataOfFit):
 
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
-        free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1
+        free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1 and not self._axes_by_rule
         return [free and number.parameter == "components" for number in numbers]
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:

@@ -19,7 +19,7 @@ __all__ = ["MOST_LEVELS", "ColumnValues", "TableValues", "table_values", "values
 MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
 MOST_WHOLE = 2.0**53
 LEAST_STEP = 0.25  # smallest gap of values, in the middle one, that shows that values are rounded
-SAME = 1e-9  # of the span of values, below which two are one
+SMALLEST_GAP = 1e-9  # of the span of values, below which two are one
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ColumnValues:
         if not 1 < len(self.levels) <= MOST_LEVELS:
             return 0.0
         gaps = np.diff(self.levels)
-        gaps = gaps[gaps > SAME * (self.levels[-1] - self.levels[0])]
+        gaps = gaps[gaps > SMALLEST_GAP * (self.levels[-1] - self.levels[0])]
         smallest = float(gaps.min())
         return smallest if smallest >= LEAST_STEP * float(np.median(gaps)) else 0.0
 

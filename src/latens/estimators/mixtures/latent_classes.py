@@ -40,7 +40,7 @@ from latens.estimators.mixtures.exposed_rows import (
     with_exposure,
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
@@ -445,6 +445,9 @@ class LatentClassAnalysis(ClassAnswers):
     def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None, exposure: Any = None) -> Rows:
         rows = self._rows(X, sample_weight, exposure)
         return rows if known is None else with_known(self, rows, in_row_order("known", known, X))
+
+    def _source_of_fit(self, X: Any, fit_params: Mapping[str, Any]) -> InBlocks:
+        return super()._source_of_fit(X, fit_params).changed(self.columns_.encode)
 
     def _ask_rows(self, X: Any, question: Any) -> tuple[Array, ...]:
         check_is_fitted(self)

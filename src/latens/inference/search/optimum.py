@@ -304,7 +304,7 @@ class Search:
 
     def _is_far_behind(self, fits: Sequence[Fit]) -> bool:
         """Whether further moves, of which there are many, would hardly lead to what was reached before."""
-        return highest(fits).elbo < self.least - NATS_BEHIND * fits[0].state.stats.n
+        return bool(highest(fits).elbo < self.least - NATS_BEHIND * fits[0].state.stats.n)
 
     def _found_roughly(
         self,

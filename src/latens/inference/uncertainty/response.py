@@ -19,9 +19,11 @@ on other blocks; the sums add over blocks, threads and workers like any statisti
 slopes in closed form (`Sloped`: Fisher matrices of the families times their way to the optimum): one evaluation for
 each coordinate, of the difference of its sums, in which slopes are linear, and two for each coordinate of a column and
 of what belongs to none (`arrow`), which make A. Models without pay 2 P evaluations of the data terms for each
-coordinate instead, and find the blocks in which A is sparse by moving whole groups of coordinates at once. Where one
-local step settles a row there is nothing but rounding in the slopes, steps are short, and B is the sum of
-Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being what statistics s_n of a row are multiplied by.
+coordinate instead, and find the blocks in which A is sparse by moving whole groups of coordinates at once. Slopes
+of rows in double precision take short steps: where noise is small beside loadings, codes turn so fast that steps of
+1e-3 found half as much again of information about turns as there is (wine). Where one local step settles a row there
+is nothing but rounding in them, and B is the sum of Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being what
+statistics s_n of a row are multiplied by.
 
 References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
 """
@@ -37,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Array, Floats, Index
-from latens.core import B, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
+from latens.core import B, L, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -49,16 +51,16 @@ from latens.inference.uncertainty.column_slopes import column_slopes
 __all__ = [
     "LARGEST_GAIN_OF_SETTLED",
     "NO_CURVATURE",
-    "SHORT_STEP",
     "STEP",
     "Response",
     "ascend_to",
     "respond",
     "settle_block",
+    "step_of_slopes",
 ]
 
-STEP = 1e-3  # of a coordinate, in differences
-SHORT_STEP = 3e-5  # the same of slopes in closed form where local steps are exact: only rounding limits it
+STEP = 1e-3  # of a coordinate, in differences of heights, or of rows in single precision
+SHORT_STEP = 3e-5  # the same of slopes in closed form: only rounding, and how well rows are settled, limit it
 PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
 ROUNDING = 64 * float(np.finfo(float).eps)  # of the sum of |terms|: interactions below it are none
 CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences are taken
@@ -73,7 +75,7 @@ LARGEST_SLOPE = (
     1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
 )
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
-LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps
+LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps where local steps are exact
 LEAST_EIGENVALUE = 1e-7  # the same of A, in units of its diagonal
 LEAST_SHARE_ADDED = (
     1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
@@ -92,6 +94,7 @@ class Response:
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
     step: float = STEP
+    exact: bool = False  # whether one local step settles a row, so that nothing but rounding is in short steps
 
     @property
     def hessian(self) -> Floats:
@@ -162,7 +165,7 @@ class Response:
 
     @property
     def _least(self) -> float:
-        return LEAST_INFORMATION if self.step == STEP else LEAST_BY_SHORT_STEPS
+        return LEAST_BY_SHORT_STEPS if self.exact and self.step < STEP else LEAST_INFORMATION
 
     @cached_property
     def _steep(self) -> Any:
@@ -214,16 +217,24 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     chart, warm = Chart(at.q), at.locals or (None,) * len(batches)
     sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
-    step = SHORT_STEP if sloped and model.exact_local(at.q) and all(map(_double, batches)) else STEP
+    step = step_of_slopes(batches, sweep) if sloped else STEP
     arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     differences = _by_slopes if sloped else _by_heights
-    return Response(chart, stats, arms, sides, *differences(model, chart, arms, stats, sides, step), step)
+    parts = differences(model, chart, arms, stats, sides, step)
+    return Response(chart, stats, arms, sides, *parts, step, bool(model.exact_local(at.q)))
 
 
-def _double(batch: Any) -> bool:
-    """Whether rows are in double precision, as sums that stand for them are; of those not read yet it is not known."""
-    return str(batch.x.dtype).endswith("float64") if isinstance(batch, Rows) else isinstance(batch, Statistics)
+def step_of_slopes(batches: Sequence[Any], sweep: Sweep) -> float:
+    """How far differences of slopes in closed form go: short steps where all rows are in double precision."""
+    source = getattr(sweep, "source", None)  # of rows that are read in blocks
+
+    def is_double(batch: Any) -> bool:
+        if isinstance(batch, Rows):
+            return str(batch.x.dtype).endswith("float64")
+        return isinstance(batch, Statistics) or (isinstance(source, Source) and source.dtype == np.float64)
+
+    return SHORT_STEP if all(map(is_double, batches)) else STEP
 
 
 def _all_sums(

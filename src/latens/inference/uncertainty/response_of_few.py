@@ -25,7 +25,14 @@ from latens.core import State
 from latens.core.coordinates import Chart
 from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.uncertainty.response import LARGEST_GAIN_OF_SETTLED, NO_CURVATURE, STEP, ascend_to, settle_block
+from latens.inference.uncertainty.response import (
+    LARGEST_GAIN_OF_SETTLED,
+    NO_CURVATURE,
+    STEP,
+    ascend_to,
+    settle_block,
+    step_of_slopes,
+)
 
 __all__ = ["FewResponses", "respond_few"]
 
@@ -59,10 +66,10 @@ def respond_few(
             warnings.simplefilter("ignore", NotSettled)
             return sweep(partial(settle_block, model, at), batches, warm)[1]
 
-    stats = sums(top.q)
+    stats, length = sums(top.q), step_of_slopes(batches, sweep)
 
     def along(direction: Floats, moved: bool) -> Floats:
-        step = STEP / np.abs(direction).max()
+        step = length / np.abs(direction).max()
         ends = []
         for side in (step * direction, -step * direction):
             point = chart.at(side)

@@ -35,10 +35,10 @@ from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slop
 from latens.inference.uncertainty.response import (
     LARGEST_GAIN_OF_SETTLED,
     NO_CURVATURE,
-    SHORT_STEP,
     STEP,
     ascend_to,
     settle_block,
+    step_of_slopes,
 )
 
 __all__ = ["ManyResponses", "respond_many"]
@@ -122,13 +122,14 @@ def _responses(
     steep = (fixed.free > 0) & (np.abs(gradient) > LARGEST_SLOPE * np.sqrt(fixed.own))
     arrow = fixed.holding(steep)
     rest, here = others or (lambda q, stats: np.zeros(0)), (chart.point, stats)
-    settled = model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
+    length = step_of_slopes(batches, sweep)
+    settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
 
     def along(v: Floats) -> tuple[Floats, Floats]:
         """B v, and how numbers that are not of one column move."""
         if not v.any():
             return v, np.zeros_like(rest(*here))
-        step = (SHORT_STEP if settled else STEP) / np.abs(v).max()
+        step = length / np.abs(v).max()
         up = chart.at(step * v)
         ends = [(up, sums(up)), here]
         if not settled:

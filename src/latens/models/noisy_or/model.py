@@ -413,8 +413,11 @@ class NoisyOrCauses:
     def biased_local(self, q: CausePosterior) -> bool:
         return not self.exact_local(q)
 
-    def gap_of_optima(self, q: CausePosterior) -> float:
-        return 0.0 if self.exact_local(q) else GAP_OF_LISTS
+    def gap_of_optima(self, q: CausePosterior, n: float, bound: float) -> float:
+        return 0.0 if self.exact_local(q) else GAP_OF_LISTS * abs(bound)
+
+    def rows_alone(self, stats: CauseStatistics) -> Floats:
+        return np.asarray(stats.seen)
 
     def floats_per_row(self, k: int) -> int:
         return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k

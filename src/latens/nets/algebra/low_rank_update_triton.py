@@ -13,7 +13,7 @@ Triton comes with torch where there is CUDA; without it the plain form of `sketc
 
 from __future__ import annotations
 
-from latens.array.kernels import low_rank_update_triton as kernels
+from latens.array.kernels.online_factors import low_rank_update_triton as kernels
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
