@@ -44,13 +44,15 @@ class ByResponse(DataOfFit):
         _publish: Callable[..., dict[str, Any]]
         _own_numbers: Callable[[Any, Any], dict[str, Any]]
         _numbers_by_column: Callable[[Any, Any], dict[str, Any]]
-        _axes_by_rule: bool
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
+
+        @property
+        def _axes_by_rule(self) -> bool: ...
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
@@ -166,7 +168,7 @@ class ByResponse(DataOfFit):
             why[of_columns & (np.abs(shift) > MOST_DEVIATIONS * std)] = "the fit is far from its optimum"
         why[found.held[moved]] = AT_END
         if self._axes_by_rule:  # which looks at all columns
-            why[[number.component is not None for number in numbers]] = TURNED
+            why[[number.component is not None for number in numbers]] = NOT_IDENTIFIED
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())
         known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)

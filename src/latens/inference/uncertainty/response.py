@@ -32,7 +32,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -223,14 +223,22 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     return Response(chart, stats, arms, sides, *parts, step, bool(model.exact_local(at.q)))
 
 
+@runtime_checkable
+class SweepOfSource(Protocol):
+    """A sweep over rows that are read in blocks."""
+
+    @property
+    def source(self) -> Source: ...
+
+
 def step_of_slopes(batches: Sequence[Any], sweep: Sweep) -> float:
     """How far differences of slopes in closed form go: short steps where all rows are in double precision."""
-    source = getattr(sweep, "source", None)  # of rows that are read in blocks
+    source = sweep.source if isinstance(sweep, SweepOfSource) else None
 
     def is_double(batch: Any) -> bool:
         if isinstance(batch, Rows):
             return str(batch.x.dtype).endswith("float64")
-        return isinstance(batch, Statistics) or (isinstance(source, Source) and source.dtype == np.float64)
+        return isinstance(batch, Statistics) or (source is not None and source.dtype == np.float64)
 
     return SHORT_STEP if all(map(is_double, batches)) else STEP
 
