@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -277,3 +278,20 @@ def test_a_weak_factor_worth_ten_nats_in_half_of_the_rows_returns(make: Any) -> 
     found = latens.stability(make(), X, n_samples=20)
     assert len(found.return_rate) == 2
     assert found.return_rate.min() >= 0.9
+
+
+@pytest.mark.extras
+def test_a_class_that_is_left_empty_does_not_widen_the_intervals_of_hidden_cells() -> None:
+    """More classes than half of the rows tell apart: by their variances every cell lay inside, by quantiles 90 % do."""
+    import pandas
+
+    rng = np.random.default_rng(0)
+    label = rng.integers(3, size=160)
+    x = rng.normal(2.5 * label[:, None], 1, (160, 3))
+    frame = pandas.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "t": np.array(["u", "v", "w"])[label]})
+    for X in (frame, frame[["a", "b", "c"]].to_numpy()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = latens.LatentClassAnalysis(12, prune=False, moves=False, random_state=0).fit(X)
+            found = latens.stability(model, X, n_samples=8)
+        assert 0.8 <= found.coverage <= 0.97

@@ -54,9 +54,10 @@ N_SHUFFLED = 8  # pairs of shuffled halves that show what chance does
 CHANCE = 0.1  # of shuffled tables whose best component agrees better than is asked for
 LEAST_AGREEMENT = 0.3  # correlation of draws that is always asked for
 MOST_AGREEMENT = 0.7  # the most that is asked for, as a share of how well a component agrees with itself
+MOST_COVERED = 5000  # rows of a half of which cells are hidden
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN_SHARE = 0.1  # share of the cells that are hidden there
-LEVEL = 0.9
+LEVEL, TAILS = 0.9, (0.05, 0.95)  # of intervals of hidden cells
 FEWEST_CELLS = 50  # hidden ones below which a coverage of .9 is known no better than to about .08
 FEWEST_ROWS = 8
 LITTLE_NOISE = 0.1  # share of a column's variance below which its noise is next to nothing
@@ -182,7 +183,7 @@ def _compared(
         fits = [_fitted(alike, X, np.sort(half), fit_params) for half in halves]
         agreement.append(_agreement(whole, fits, X, halves, fit_params))
         if at < N_COVERED:
-            other = np.sort(halves[1])
+            other = np.sort(halves[1][:MOST_COVERED])
             beside = {name: _rows_of(value, other) for name, value in fit_params.items()}
             covered.append(_covered(fits[0], _rows_of(X, other), rng, beside))
         if at < N_SHUFFLED and whole.n_components_:
@@ -313,14 +314,18 @@ def _by_chance(
 
 
 def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any]) -> tuple[int, int]:
-    """How many hidden cells lie in their interval, and how many there are; of measurements only."""
+    """How many hidden cells lie in their interval, and how many there are; of measurements only.
+
+    Intervals are quantiles where a model has them: a class that a half leaves empty is as wide as its prior, so that a
+    chance of one in a hundred of it is most of a variance, and hardly any of a quantile.
+    """
     if getattr(fit, "binary", False) or not hasattr(fit, "impute") or is_sparse(X):
         return 0, 0
-    frame = mixed_frame(fit, X)
+    frame, given = mixed_frame(fit, X), _wanted(fit.impute, beside)
     if frame is not None:
         numbers = np.asarray(frame.numbers(X), dtype=float)
         hide = _some_cells(numbers, rng)
-        return _inside(numbers, *frame.filled(fit, X, hide, _wanted(fit.impute, beside)), hide & frame.measured)
+        return _inside(numbers, *frame.limits(fit, X, hide, given, TAILS), hide & frame.measured)
     views = X if isinstance(X, dict) else {"": X}
     try:
         values = {name: np.array(view, dtype=float) for name, view in views.items()}
@@ -331,20 +336,28 @@ def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any])
     blank = {name: np.where(hidden[name], np.nan, view) for name, view in values.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = blank if isinstance(X, dict) else blank[""]
-        mean, sd = fit.impute(rows, return_std=True, **_wanted(fit.impute, beside))
+        low, high = _limits(fit, blank if isinstance(X, dict) else blank[""], given)
     inside = total = 0
     for name, view in values.items():
-        centre, spread = (host(each[name] if isinstance(X, dict) else each) for each in (mean, sd))
         own = hidden[name] & _numeric(view, name, likelihoods, getattr(fit, "columns_", None))
-        more = _inside(view, np.asarray(centre), np.asarray(spread), own)
+        ends = (np.asarray(host(each[name] if isinstance(X, dict) else each)) for each in (low, high))
+        more = _inside(view, *ends, own)
         inside, total = inside + more[0], total + more[1]
     return inside, total
 
 
-def _inside(values: Floats, centre: Floats, spread: Floats, hidden: Any) -> tuple[int, int]:
+def _limits(fit: Any, rows: Any, given: dict[str, Any]) -> tuple[Any, Any]:
+    """Ends of the intervals of missing entries, in the containers of the rows."""
+    if "quantiles" in signature(fit.impute).parameters:
+        _, found = fit.impute(rows, quantiles=TAILS, **given)
+        return found[TAILS[0]], found[TAILS[1]]
+    mean, sd = fit.impute(rows, return_std=True, **given)
+    return tuple(host(mean) + ndtri(tail) * host(sd) for tail in TAILS)  # type: ignore[return-value]
+
+
+def _inside(values: Floats, low: Floats, high: Floats, hidden: Any) -> tuple[int, int]:
     """How many of the hidden cells lie in their interval, and how many there are."""
-    near = np.abs(values - centre) <= ndtri(0.5 + LEVEL / 2) * spread
+    near = (low <= values) & (values <= high)
     return int(near[hidden].sum()), int(hidden.sum())
 
 

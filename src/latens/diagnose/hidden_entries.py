@@ -95,6 +95,19 @@ class MixedFrame:
         spread = std[self.names] if hasattr(std, "columns") else std
         return filled, np.asarray(spread, dtype=np.float64)
 
+    def limits(
+        self, model: Any, X: Any, hide: Mask, given: Mapping[str, Any], tails: tuple[float, float]
+    ) -> tuple[Floats, Floats]:
+        """(n, D) twice: quantiles of measurements of X, cells that `hide` (n, D) names being told by the model."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, found = model.impute(_without(self._unwritten(X), self.names, hide), quantiles=tails, **given)
+        low, high = np.full(hide.shape, np.nan), np.full(hide.shape, np.nan)
+        for j in np.flatnonzero(self.measured).tolist():
+            for out, tail in ((low, tails[0]), (high, tails[1])):
+                out[:, j] = np.asarray(found[tail][self.names[j]], dtype=np.float64)
+        return low, high
+
     def _unwritten(self, X: Any) -> Any:
         """The frame with numbers in place of text that means numbers, such as 14 %: text would be filled rounded."""
         texts = dict(

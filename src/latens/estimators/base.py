@@ -33,7 +33,7 @@ from latens.estimators.parameters import all_or_nothing, keep_warnings, positive
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.doubts import doubt_sample
 from latens.estimators.rows.lazy import batch_by_batch
-from latens.estimators.rows.sampling import without_units
+from latens.estimators.rows.sampling import in_order, without_units
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
 from latens.inference.search.journal import Journal
@@ -209,7 +209,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             units = before or self._units_of(data, sample, centred)
             units.check_range()
             rng = generator(self.random_state) if rng is None else rng
-            sample = without_units(units.enter(sample)) if self._own_units else units.enter(sample)
+            sample = (without_units if self._own_units else in_order)(units.enter(sample))
             context = FitContext(
                 *(data, data, sample, units, rng),
                 over=over,

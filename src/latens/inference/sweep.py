@@ -10,6 +10,8 @@ from itertools import count
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from latens.core import Sweep
 
 __all__ = [
@@ -122,7 +124,7 @@ def _n_numbers(total: Any) -> int:
         return sum(map(_n_numbers, total.values()))
     if is_dataclass(total):
         return sum(_n_numbers(getattr(total, part.name)) for part in fields(total))
-    return int(getattr(total, "size", 1))
+    return total.size if isinstance(total, np.ndarray) else 1
 
 
 def tree_sum(parts: Iterable[Any]) -> Any:

@@ -47,7 +47,7 @@ def test_weights_and_exposures_of_a_table_are_used_by_fits_and_answers(name: str
     model, other = build().fit(table), build().fit(rows, sample_weight=d.w, **beside)
     assert model.elbo_ == other.elbo_
     np.testing.assert_array_equal(model.transform(table), other.transform(rows, **beside))
-    assert model.score(table) == other.score(rows, **beside)
+    assert model.score(table) == other.score(rows, sample_weight=d.w, **beside)
     rows.loc[:9, "a"] = np.nan
     filled = model.impute(latens.read(rows, exposure="e"))
     np.testing.assert_array_equal(filled["a"], other.impute(rows, **beside)["a"])

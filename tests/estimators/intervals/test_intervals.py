@@ -164,7 +164,7 @@ def test_approximate_codes_that_settle_elsewhere_are_still_those_of_the_fit(e_st
 
 
 def test_sources_of_real_rows_are_told_with_steps_that_are_short_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousandth of a coordinate turned sources of wine so far that errors were a third too small."""
+    """A thousandth of a coordinate turned sources of wine so far that errors were off by a third."""
     from latens.inference.uncertainty import response
 
     X = load_wine().data

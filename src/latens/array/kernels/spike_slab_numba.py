@@ -39,9 +39,9 @@ N_SIDE = 128  # rows side by side in a sweep
 LINE = 8  # numbers in a line of cache
 N_SUMS = 8  # rows summed before they are written out
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-LARGEST_CERTAIN = 600.0  # log odds beyond which a chance is the least there is
-LEAST_CHANCE = float(np.exp(-LARGEST_EXPONENT))
-LEAST_POWER = 1e-80  # of e, whose third power is still a normal number: log(1 + x) is x long before
+LARGEST_LOG_ODDS = 600.0  # beyond which a chance is the smallest there is
+SMALLEST_CHANCE = float(np.exp(-LARGEST_EXPONENT))
+SMALLEST_POWER = 1e-80  # of e, whose third power is still a normal number: log(1 + x) is x long before
 LOG_ODDS_OF_CERTAIN = 40.0  # log odds of loadings that are in whatever their size
 LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
 N_KEPT = 20  # steps that tell how axes are curved
@@ -114,12 +114,12 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
                 log_width[i] = log_normal(width[i])
                 logit[i] = odds[i] + 0.5 * (log_width[i] + change[i])
             for i in range(m):  # numbers below the normal ones take some processors a hundred times as long
-                power[i] = shrunk(min(abs(logit[i]), LARGEST_CERTAIN))[0]
+                power[i] = shrunk(min(abs(logit[i]), LARGEST_LOG_ODDS))[0]
             for i in range(m):
-                far = abs(logit[i]) > LARGEST_CERTAIN
-                low = LEAST_CHANCE if far else power[i] / (1.0 + power[i])
+                far = abs(logit[i]) > LARGEST_LOG_ODDS
+                low = SMALLEST_CHANCE if far else power[i] / (1.0 + power[i])
                 up[i] = low if logit[i] < 0 else 1.0 - low
-                unsure = log_beyond_one(max(power[i], LEAST_POWER)) + low * min(abs(logit[i]), LARGEST_EXPONENT)
+                unsure = log_beyond_one(max(power[i], SMALLEST_POWER)) + low * min(abs(logit[i]), LARGEST_EXPONENT)
                 spread[i] += unsure + 0.5 * up[i] * log_width[i]
             for i in range(m):
                 new = up[i] * at[i]

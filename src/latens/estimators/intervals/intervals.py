@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +44,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.search.component_worth import fits_without
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.bootstrap import refits
-from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
+from latens.inference.uncertainty.gibbs import BURN_IN, THINNING, Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import respond
 from latens.models.known_codes import KNOWN
 from latens.system.seeds import generator
@@ -59,7 +61,10 @@ REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to w
 N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
-GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
+FEWEST_NATS_UNSAMPLED = 3.0  # that components are worth, below which "auto" samples
+MOST_GIBBS_SECONDS = 30.0  # of CPU that it may take by the look of a few sweeps
+LOOKED_AT = 20  # sweeps, for that
+LONGER = 4  # times as long are chains that have not met
 STILL_NOISE = 1e-4  # spread of the log of a noise variance over refits, below which it stands at its floor
 HEYWOOD_NOTE = "noise of a column is at its floor (a Heywood case): factors follow the column"
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
@@ -114,9 +119,9 @@ class Intervals(ByResponse):
             has at most 500 coordinates; of larger ones response in the few directions that codes leave unknown, where
             slopes are in closed form and the time is that of a few fits, and one by one for up to 20 numbers that
             `quantities`, `components` and `features` choose; else bootstrap where X is given and rows are few enough
-            for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats,
-            there are at most 2,000 rows and X is given, gibbs if the model can and its draws tell single components:
-            factors of `FactorAnalysis` turn from draw to draw.
+            for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats, gibbs if a few
+            sweeps tell that it takes at most 30 seconds of CPU, the model can and its draws tell single components:
+            factors of `FactorAnalysis` turn from draw to draw. The table's `note` says what was done, or why not.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -131,7 +136,8 @@ class Intervals(ByResponse):
         IntervalTable
             One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why;
             of latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. Its
-            `method` says how it was made, its `components` what each component is worth. Estimates are at the
+            `method` says how it was made, its `note` why and what chains say of themselves, its `components` what each
+            component is worth. Estimates are at the
             optimum, from which attributes differ by what `tol` leaves.
         """
         check_is_fitted(self)
@@ -147,7 +153,7 @@ class Intervals(ByResponse):
         one_by_one = self._few_chosen(numbers, choice) if asked else []
         known, automatic = not_compared(self.n_components_), method == "auto"
         has_rows = X is not None or isinstance(self._model, Compressing)
-        at_once = None
+        at_once, note = None, ""
         if large and (method == "response" or (automatic and has_rows)) and not one_by_one:
             if self._can_respond_to_all():
                 with one_blas_thread():
@@ -166,7 +172,8 @@ class Intervals(ByResponse):
             with one_blas_thread():
                 numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
         elif method == "gibbs":
-            numbers, answer = self._gibbs_answer(numbers, X, fit_params)
+            numbers, answer, note = self._gibbs_answer(numbers, X, fit_params)
+            known = self._known_of_draws(numbers, answer, self._rows_in_blocks(X, fit_params))
         elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
             method = "bootstrap"
             with one_blas_thread():
@@ -187,12 +194,16 @@ class Intervals(ByResponse):
                 numbers, answer = self._response_answer(numbers, response)
                 top = sum(self._bound_terms(response.chart.point, response.stats).values())
                 known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top)
-            few = self._state.stats.n <= GIBBS_ROWS and known.nats.min(initial=np.inf) < GIBBS_NATS and X is not None
-            few = few and not self._is_in_blocks(self._fetched(X)) and not any(self._may_be_turned(numbers))
-            if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
-                method = "gibbs"
-                numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
-        return self._table_of(numbers, answer, known, level, method, choice)
+            if automatic and known.nats.min(initial=np.inf) < FEWEST_NATS_UNSAMPLED:
+                weakest = str(self.get_feature_names_out()[int(np.argmin(known.nats))])
+                note = f"{weakest} is worth {known.nats.min():.1f} nats, fewer than {FEWEST_NATS_UNSAMPLED:g}"
+                reason = self._not_to_be_sampled(numbers, X, fit_params)
+                note = f"{note}, but not sampled: {reason}." if reason else f"{note}: sampled."
+                if not reason:
+                    method = "gibbs"
+                    numbers, answer, chains = self._gibbs_answer(self._numbers(), X, fit_params)
+                    note = f"{note} {chains}"
+        return self._table_of(numbers, answer, known, level, method, choice, note)
 
     def sample_posterior(
         self, n_samples: int = 1, method: str = "mean-field", X: Any = None, **fit_params: Any
@@ -300,14 +311,35 @@ class Intervals(ByResponse):
             return "rows with missing entries are sampled only where columns are independent"
         return model.cannot_sample(self.posterior_)
 
-    def _gibbs_draws(self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any]) -> PosteriorDraws:
+    def _not_to_be_sampled(self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]) -> str:
+        """Why "auto" does not sample, or ""."""
+        if any(self._may_be_turned(numbers)):
+            return "factors turn from draw to draw"
+        if X is None or self._is_in_blocks(self._fetched(X)):
+            return "it needs the rows in memory"
+        batches = self._rows_in_blocks(X, fit_params)
+        reason = self._cannot_sample(batches)
+        if reason:
+            return reason
+        n_sweeps = N_CHAINS * BURN_IN + N_GIBBS * THINNING
+        with one_blas_thread():
+            gibbs(self._model, batches, self.posterior_, 1, np.random.default_rng(0), burn_in=0, thinning=1)  # compiled
+            began = time.process_time()
+            gibbs(self._model, batches, self.posterior_, LOOKED_AT, np.random.default_rng(0), burn_in=0, thinning=1)
+        seconds = n_sweeps * (time.process_time() - began) / LOOKED_AT
+        return f"it would take about {seconds:.0f} s" if seconds > MOST_GIBBS_SECONDS else ""
+
+    def _gibbs_draws(
+        self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any], longer: int = 1
+    ) -> PosteriorDraws:
         model, q, batches = self._model, self.posterior_, self._rows_in_blocks(X, fit_params)
         reason = self._cannot_sample(batches)
         if reason:
             raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
         each = max(FEWEST_OF_CHAIN, -(-n // N_CHAINS))
         with one_blas_thread():
-            chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
+            sweeps = {"burn_in": longer * BURN_IN, "thinning": longer * THINNING}
+            chains = [gibbs(model, batches, q, each, rng, **sweeps) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(local_fixed_point(model, q, batch).mean) for batch in batches])
         published = [
             self._own_numbers(named_as_in_fit(point, codes, reference), self._state.stats)
@@ -325,8 +357,13 @@ class Intervals(ByResponse):
 
     def _gibbs_answer(
         self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
-    ) -> tuple[list[PublishedNumber], Answer]:
+    ) -> tuple[list[PublishedNumber], Answer, str]:
+        """Numbers, what draws tell of them, and what chains say of themselves; those that have not met go on longer."""
+        began = time.process_time()
         draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params)
+        seconds = time.process_time() - began
+        if max(draws.r_hat.values()) > DISAGREEMENT and LONGER * seconds <= MOST_GIBBS_SECONDS:
+            draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params, LONGER)
         numbers = [number for number in numbers if number.parameter in draws]
         values = np.stack([of_view(draws[n.parameter], n.view)[(slice(None), *n.place)] for n in numbers], axis=1)
         moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
@@ -336,9 +373,20 @@ class Intervals(ByResponse):
         why = np.full(len(numbers), disagreement, dtype=object)
         why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
-        return numbers, Answer(
+        answer = Answer(
             np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
         )
+        least = min(draws.effective_size.values())
+        note = f"{N_CHAINS} chains, R-hat at most {max(draws.r_hat.values()):.2f}, effective size at least {least:.0f}."
+        return numbers, answer, note
+
+    def _known_of_draws(self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any]) -> Components:
+        """What components are worth, those of other fits being compared by the spread of draws."""
+        with np.errstate(invalid="ignore"):
+            std = np.std(Scales(numbers).enter(np.asarray(answer.draws)), axis=0)
+        linked = replace(answer, std=np.nan_to_num(std, nan=np.inf))
+        with one_blas_thread():
+            return self._known_of_components(numbers, linked, self._sums(batches))
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Numbers that are published elsewhere than in `_publish`."""
@@ -481,6 +529,7 @@ class Intervals(ByResponse):
         level: float,
         method: str,
         choice: Choice,
+        note: str = "",
     ) -> IntervalTable:
         """A row for each number of `choice`, and what is known of each component; all numbers count for the latter."""
         names, reach = [str(name) for name in self.get_feature_names_out()], reach_of(answer, 0.5 * (1 + level))
@@ -509,7 +558,7 @@ class Intervals(ByResponse):
                 rows.append((*label, value, std, low, high, not why, why))
         each = zip(names, known.nats.tolist(), missing.tolist(), strict=True)
         of_components = Table(("component", "nats", "missing information"), tuple(each))
-        return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
+        return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method=method, components=of_components, note=note)
 
 
 def _own_stream(rng: np.random.Generator) -> np.random.Generator:

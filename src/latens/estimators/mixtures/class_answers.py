@@ -38,6 +38,8 @@ from latens.system.summary_table import Table
 
 __all__ = ["ClassAnswers"]
 
+MOST_DRAWN = 2**23  # numbers that are drawn at once for quantiles: draws of all rows would be hundreds of tables
+
 
 class ClassAnswers(MixtureEstimator):
     """Mixed into the estimator; `_rows` makes rows of what the caller gave, with exposures beside them."""
@@ -376,9 +378,19 @@ class ClassAnswers(MixtureEstimator):
     def _quantiles(self, X: Any, rows: Rows, levels: list[float], rng: np.random.Generator) -> list[Any]:
         if not levels:
             return []
-        draws = self._drawn(rows, DRAWS_FOR_QUANTILES, rng)
         ordered = [kind != "categorical" for kind in self.columns_.kinds]
-        return [self._completed(X, values) for values in quantiles_of(draws, levels, ordered)]
+
+        size = max(1, MOST_DRAWN // (DRAWS_FOR_QUANTILES * len(ordered)))
+
+        def draw(part: Rows) -> tuple[Floats, ...]:
+            found = []
+            for at in range(0, len(part), size):
+                some = part[slice(at, min(at + size, len(part)))]
+                draws = self._model.draw_entries(self.posterior_, some, DRAWS_FOR_QUANTILES, rng)
+                found.append(quantiles_of(draws, levels, ordered))
+            return tuple(np.concatenate(each) for each in zip(*found, strict=True))
+
+        return [self._completed(X, host(values)) for values in self._ask_rows(rows, draw)]
 
     def _completed(self, X: Any, values: Any) -> Any:
         """X with missing entries from values (n, D) in the units of the model, in its own container and types."""

@@ -1,7 +1,8 @@
 """A sample of the rows to start from, the same however the rows are ordered, repeated or weighted.
 
-Nor does it depend on the order of the columns, as long as all rows are in memory: whatever is drawn for columns, such
-as the direction along which rows are put in order, goes by what they hold (`column_places`), not by where they stand.
+Nor does its order depend on that of the columns: whatever is drawn for columns, such as the direction along which
+rows are put in order, goes by what they hold (`column_places`), not by where they stand. Of more rows than a sample
+has, which are in it does depend on that: blocks of rows are chosen from before anybody has seen all of a column.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "column_variances",
     "distinct",
     "filled",
+    "in_order",
     "row_keys",
     "sample_rows",
     "stacked",
@@ -43,8 +45,7 @@ def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -
     if rows.weight is None and _has_one_key_elsewhere(rows):
         size = min(limit, len(rows))
         return chosen_rows(rows, _ordered_there(rows, exponents, _even_steps(np.arange(1.0, len(rows) + 1), size)))
-    places = column_places(rows)
-    keys = np.concatenate([_keys(block, exponents, places) for block in blocks(rows, 0)], axis=1)
+    keys = np.concatenate([_keys(block, exponents) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
     if rows.weight is None:
         mass = np.arange(1.0, len(order) + 1)
@@ -73,7 +74,7 @@ def _has_one_key_elsewhere(rows: Rows) -> bool:
 def _ordered_there(rows: Rows, exponents: Index | None, at: Index) -> Index:
     """Which rows stand at these places of the fixed order; the host would take longer to sort a million than to fit."""
     xp, d = array_namespace(rows.x), int(rows.x.shape[1])
-    along = _directions(d, d, exponents, column_places(rows))[0]
+    along = _directions(d, d, exponents)[0]
     order = xp.argsort(xp.concat([_value_keys(block.x, along) for block in blocks(rows, 0)]), stable=True)
     return np.asarray(to_numpy(take(order, at)), dtype=np.intp)
 
@@ -83,8 +84,17 @@ def without_units(sample: Rows) -> Rows:
     x = np.asarray(filled(sample), dtype=np.float64)
     spread = x.std(axis=0)
     z = Rows((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0), sample.seen)
-    keys = _keys(z, places=column_places(z))
-    return sample.take(np.lexsort(keys[::-1]))
+    return sample.take(_by_content(z))
+
+
+def in_order(sample: Rows) -> Rows:
+    """The same rows in an order that does not depend on that of the columns."""
+    return sample.take(_by_content(sample))
+
+
+def _by_content(sample: Rows) -> Index:
+    keys = _keys(sample, places=column_places(sample))
+    return np.asarray(np.lexsort(keys[::-1]), dtype=np.intp)
 
 
 def column_places(rows: Rows) -> Index:

@@ -21,7 +21,7 @@ import numpy as np
 from latens.array import Floats
 from latens.inference.sweep import tree_sum
 
-__all__ = ["Chain", "Sampled", "effective_size", "gibbs", "r_hat"]
+__all__ = ["BURN_IN", "THINNING", "Chain", "Sampled", "effective_size", "gibbs", "r_hat"]
 
 BURN_IN = 200  # sweeps of each chain that are thrown away
 THINNING = 3  # sweeps from one kept draw to the next

@@ -42,7 +42,7 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica import coordinates
-from latens.models.noisy_ica.heavy_blocks import heavy_sums, told_to_sources
+from latens.models.noisy_ica.heavy_blocks import heavy_sums, source_terms
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
@@ -255,7 +255,7 @@ class NoisyIca:
         )
 
     def prepare(self, q: IcaPosterior) -> None:
-        told_to_sources(q)
+        source_terms(q)
 
     def inferred(self, q: IcaPosterior, batch: Rows, warm: Sources | None) -> tuple[Sources, IcaStatistics] | None:
         found = None if self.diagonal or self.n_sweeps != 1 else heavy_sums(q, batch, warm)

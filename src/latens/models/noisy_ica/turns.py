@@ -116,7 +116,7 @@ def best_turn(turning: Turning, n_steps: int, least: float, *, sizes_only: bool 
     """
     if turning.turn is not None or not len(turning.linear):
         return best_turn_plain(turning, n_steps, least, sizes_only=sizes_only)
-    from latens.array.kernels.turns_numba import climb_turns
+    from latens.array.kernels.row_posteriors.source_turns_numba import climb_turns
 
     given = (np.ascontiguousarray(part) for part in (turning.quadratic, turning.linear, turning.gram))
     limits = (LARGEST_ENTRY, LEAST_CURVATURE, SHORTENING, float(MOST_SHORTENED))

@@ -19,12 +19,13 @@ from latens.array.kernels.spike_slab_numba import moment_pairs, subtract_listed
 __all__ = ["complete_samples", "samples_with_gaps"]
 
 SMALL_PRODUCT = 800_000  # multiplications: below about a million libraries do not copy what they multiply
-FEWEST_SAMPLES, MOST_SAMPLES = 16, 256  # of one product
+FEWEST_SAMPLES, MOST_SAMPLES = 16, 256  # of a product
 
 
 @nb.njit(**COMPILED)
 def _samples_at_once(d, k):
-    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, SMALL_PRODUCT // (d * k) // FEWEST_SAMPLES * FEWEST_SAMPLES))
+    whole = SMALL_PRODUCT // (d * k) // FEWEST_SAMPLES * FEWEST_SAMPLES
+    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, whole))
 
 
 @nb.njit(**COMPILED)

@@ -48,9 +48,9 @@ def student_moments(drive: Array, gram: Array, was: Array, tails: Array, shape: 
     the determinant of the covariance, (n, K + 1).
     """
     if is_on_gpu(drive):
-        from latens.array.kernels.row_posteriors.student_triton import MOST_INVERTED, moments_on_gpu
+        from latens.array.kernels.row_posteriors.student_triton import MOST_SOURCES, moments_on_gpu
 
-        if moments_on_gpu is not None and drive.shape[0] and drive.shape[1] <= MOST_INVERTED:
+        if moments_on_gpu is not None and drive.shape[0] and drive.shape[1] <= MOST_SOURCES:
             there: tuple[Array, ...] = moments_on_gpu(drive, gram, was, tails, shape)
             return there
     return student_moments_plain(drive, gram, was, tails, shape)

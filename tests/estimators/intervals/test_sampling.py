@@ -1,0 +1,61 @@
+"""When "auto" samples, what it says of it, and what draws do not unmark."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.estimators.intervals import intervals as module
+
+
+def two_told(gap: float, n: int = 120) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 2)) + np.where(rng.random(n) < 0.4, gap, 0.0)[:, None] * [1.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return latens.GaussianMixture(2, moves=False, prune=False, random_state=0).fit(X), X
+
+
+def test_clusters_that_rows_hardly_tell_apart_are_sampled_and_it_is_said_why() -> None:
+    model, X = two_told(1.5)
+    table = model.intervals(X)
+    assert table.method == "gibbs"
+    assert "nats, fewer than 3: sampled. 4 chains, R-hat at most" in table.note
+    assert table.note in str(table)
+    assert not any(table["sound"])
+
+
+def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
+    model, X = two_told(1.5)
+    table = model.intervals(X)
+    assert table.method == "response"
+    assert "but not sampled: it would take about" in table.note
+    weighted = model.fit(X, sample_weight=np.full(len(X), 1.5)).intervals(X, sample_weight=np.full(len(X), 1.5))
+    assert "but not sampled: rows with weights are not sampled" in weighted.note
+
+
+def test_clusters_that_are_told_apart_are_not_sampled_and_nothing_is_said() -> None:
+    model, X = two_told(6.0)
+    table = model.intervals(X)
+    assert (table.method, table.note) == ("response", "")
+
+
+def test_draws_do_not_make_components_sound_that_are_worth_little() -> None:
+    model, X = two_told(1.5)
+    table = model.intervals(X, method="gibbs")
+    assert not any(table["sound"])
+    assert table.components["nats"] == pytest.approx(model.intervals(X, method="response").components["nats"], abs=0.1)
+
+
+def test_chains_that_have_not_met_go_on_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = two_told(1.5)
+    sweeps, plain = [], module.gibbs
+    monkeypatch.setattr(module, "gibbs", lambda *args, **how: sweeps.append(how["thinning"]) or plain(*args, **how))
+    monkeypatch.setattr(module, "DISAGREEMENT", 0.0)
+    model.intervals(X, method="gibbs")
+    assert sweeps == [3] * 4 + [12] * 4
