@@ -340,8 +340,8 @@ def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any])
     inside = total = 0
     for name, view in values.items():
         own = hidden[name] & _numeric(view, name, likelihoods, getattr(fit, "columns_", None))
-        ends = (np.asarray(host(each[name] if isinstance(X, dict) else each)) for each in (low, high))
-        more = _inside(view, *ends, own)
+        start, end = (np.asarray(host(each[name] if isinstance(X, dict) else each)) for each in (low, high))
+        more = _inside(view, start, end, own)
         inside, total = inside + more[0], total + more[1]
     return inside, total
 
