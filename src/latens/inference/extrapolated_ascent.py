@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import B, Fit, Iteration, L, Q, S, State, Steps, Stretching
 from latens.core.coordinates import Chart
 from latens.inference.ascent import ascend
@@ -39,6 +40,7 @@ def ascend_in_leaps(
     tol: float,
     enough: Callable[[float, float], bool],
     sweep: Sweep = serial_sweep,
+    log_scale: float | Floats = 0.0,
 ) -> Fit:
     """Alternate local and global steps, with leaps, until an iteration gains less than `tol` nats per row.
 
@@ -50,7 +52,17 @@ def ascend_in_leaps(
     while True:
         watch = _Watch(enough, None if before is None else before.elbo)
         n_steps = min(between, left)
-        fit = ascend(model, batches, state, max_iter=n_steps, tol=tol, sweep=sweep, on_iteration=watch, leaps=False)
+        fit = ascend(
+            model,
+            batches,
+            state,
+            max_iter=n_steps,
+            tol=tol,
+            log_scale=log_scale,
+            sweep=sweep,
+            on_iteration=watch,
+            leaps=False,
+        )
         left -= len(fit.trace)
         if before is not None and watch.fell:
             fit = before
