@@ -54,7 +54,6 @@ OF_ONE_CAUSE = "without one cause the ascent ends up to half a nat higher, which
 LEFT = {
     "binary-ard-mean-field-diagonal": OF_A_CONSTANT,
     "binary-ard-exact-diagonal": OF_A_CONSTANT,
-    "views-long-groups": "moves are judged after ten steps from neutral codes, which are not enough for yes/no entries",
     "wine, causes of binary rows": OF_ONE_CAUSE,
     "digits, causes of binary rows": OF_ONE_CAUSE,
     "digits, sources": OF_ONE_SOURCE,
