@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from latens.estimators.beside.peers import factors_then_fast_ica, fast_ica, picard
+from latens.estimators.comparisons.peers import factors_then_fast_ica, fast_ica, picard
 
 __all__ = ["METHODS"]
 

@@ -118,7 +118,7 @@ def _cluster(n_workers: int) -> Iterator[Any]:
 
     from latens.scale import dask_blocks
 
-    before, dask_blocks.GATHERED = dask_blocks.GATHERED, 0
+    before, dask_blocks.MOST_BYTES_GATHERED = dask_blocks.MOST_BYTES_GATHERED, 0
     try:
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
@@ -127,7 +127,7 @@ def _cluster(n_workers: int) -> Iterator[Any]:
         ):
             yield client
     finally:
-        dask_blocks.GATHERED = before
+        dask_blocks.MOST_BYTES_GATHERED = before
 
 
 def _cpu(client: Any) -> tuple[float, float]:

@@ -29,6 +29,19 @@ RENAMED = {
 }
 
 
+# adjectives, adverbs and participles: alone, as the name of a constant, they mean something else in every file
+VAGUE = re.compile(
+    "(?:"
+    "AHEAD|ALIKE|ALONG|APART|BESIDE|BETWEEN|BEYOND|CERTAIN|CLEARLY|CLOSE|CLOSELY|COLDEST|COMMON|CURVED|DEEPEST|"
+    "ENOUGH|FAINT|FAR|FARTHEST|FEW|FEWER|FEWEST|FINE|FINEST|FLAT|FLATTEST|FURTHEST|HALF|HARDLY|HEAVIEST|HIDDEN|"
+    "INDISTINCT|KEPT|LARGE|LATE|LEAST|LEAVING|LEFT|LIGHTEST|LIKELY|LONG|LONGEST|LOOSE|LOST|MANY|MEANT|MET|MOST|"
+    "NARROW|NARROWEST|NEAR|NEARLY|NEGLIGIBLE|NEVER|NOTICED|ODD|OFF|OFTEN|OWN|PAYING|PLAINLY|PROPER|RARE|RISEN|"
+    "SAME|SEEN|SETTLED|SETTLING|SHALLOWEST|SHARP|SHORT|SHORTER|SHOWN|SLIGHT|SMALLEST|SPARSE|STEEP|STILL|SURE|"
+    "TAKEN|TINY|TOGETHER|TRIED|TRIMMED|TRUSTED|TURNED|TWICE|UNEQUAL|UNLIKELY|UNSETTLED|WIDE|WIDER|WIDEST|WRITTEN"
+    ")"
+)
+
+
 def names(source: str) -> set[str]:
     """Every identifier of a file; words in comments and texts are no names."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
@@ -45,6 +58,26 @@ def test_former_names_do_not_come_back() -> None:
         for name in names(source) & RENAMED.keys()
     }
     assert sorted(found) == []
+
+
+def vague_constants(tree: ast.Module) -> list[str]:
+    """Numbers alone: texts that a program reads, such as the treatment "kept" of a column, are what they say."""
+    numbers = [node for node in tree.body if isinstance(node, ast.Assign) and not _is_text(node.value)]
+    targets = [part for node in numbers for target in node.targets for part in getattr(target, "elts", [target])]
+    return [part.id for part in targets if isinstance(part, ast.Name) and VAGUE.fullmatch(part.id)]
+
+
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def test_a_constant_says_what_it_bounds() -> None:
+    found = {path: vague_constants(tree) for path, tree in sources().items() if path.parts[0] != "experiments"}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_a_vague_constant_would_be_noticed() -> None:
+    assert vague_constants(ast.parse('FAR, LEAST_GAP = 1.0, 2.0\nSURE = 0.9\nKEPT = "kept"')) == ["FAR", "SURE"]
 
 
 def test_former_images_do_not_come_back_to_comments_and_texts() -> None:

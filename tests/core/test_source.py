@@ -50,9 +50,11 @@ def test_a_later_change_of_whole_blocks_comes_after_the_earlier_one() -> None:
     np.testing.assert_allclose(total, (2 * X + 1).sum(axis=0), rtol=1e-13)
 
 
-@pytest.mark.parametrize("n_rows", [500, 48 * 64, 48 * 64 + 1, 10**9])
-def test_parts_are_cut_as_blocks_of_as_many_rows_in_memory(n_rows: int) -> None:
-    """Blocks of rows that are very many are twice as large, of which parts of files and of chunks are to know."""
+@pytest.mark.parametrize(
+    ("n_rows", "size"), [(500, 64), (16 * 64, 64), (16 * 64 + 1, 65), (16 * 128, 128), (24 * 128, 96), (10**9, 128)]
+)
+def test_parts_are_cut_as_blocks_of_as_many_rows_in_memory(n_rows: int, size: int) -> None:
+    """Blocks of many rows are twice as large, and a multiple of 16: parts of files and of chunks are to know of it."""
     parts = list[int]()
 
     def count(rows: Rows, _: object) -> tuple[None, int]:
@@ -61,6 +63,5 @@ def test_parts_are_cut_as_blocks_of_as_many_rows_in_memory(n_rows: int) -> None:
 
     source = blocks()
     source.sweep(source.on_parts(count, sum, 0, n_rows), source.handles, (None, None))
-    size = rows_of_block(n_rows, 3, 3 * 64)
-    assert size == (64 if n_rows <= 48 * 64 else 128)
+    assert rows_of_block(n_rows, 3, 3 * 64) == size
     assert parts == [size] * (300 // size) + [300 % size] + [size] * (200 // size) + [200 % size]

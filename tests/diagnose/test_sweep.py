@@ -12,7 +12,7 @@ import pytest
 
 import latens
 from latens.diagnose.numbers import Sweep
-from latens.estimators.beside.copies import fit_beside
+from latens.estimators.comparisons.copies import fit_beside
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
-from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.estimators.binary_factors import N_ROWS_OF_CHOICE, NATS_OWED, BinaryFactorAnalysis
 from latens.estimators.rows.data import check_data
 from tests.estimators.conventions.verdict import complaints
 from tests.estimators.switching_causes import switched_rows
@@ -255,3 +255,23 @@ def test_one_start_on_a_few_rows_leaves_a_far_worse_choice_of_an_intercept_out()
         data = check_data(model, switched_rows(2100))  # here both come near the truth, and only all rows tell
         assert model._open_choices(data, moves=True, until=None) == [False, True]
         assert model._open_choices(check_data(model, far[:2000]), moves=True, until=None) == [False, True]
+
+
+def test_where_codes_are_not_found_again_the_higher_choice_of_an_intercept_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows of sources that are not on or off take all causes there are, with an intercept and without: one will do."""
+    rng, n = np.random.default_rng(0), N_ROWS_OF_CHOICE
+    rows = rng.laplace(size=(2 * n, 4)) @ rng.normal(size=(4, 12)) + 0.5 * rng.normal(size=(2 * n, 12))
+    model = BinaryFactorAnalysis(12, e_step="mean-field", max_iter=30, n_jobs=1)
+    _, owed = model._bound_of_one_start(check_data(model, rows[:n]), False, None)
+    assert owed > NATS_OWED * n
+    switched = BinaryFactorAnalysis(6, e_step="mean-field", n_jobs=1)
+    _, owed = switched._bound_of_one_start(check_data(switched, switched_rows(n)), False, None)
+    assert owed < 0.1 * NATS_OWED * n
+    for each, choices in ((0.5, [False, True]), (2.0, [True])):
+        bounds = {False: (-1001.0, each * NATS_OWED * n), True: (-1000.0, each * NATS_OWED * n)}
+        monkeypatch.setattr(
+            model, "_bound_of_one_start", lambda few, intercept, until, bounds=bounds: bounds[intercept]
+        )
+        assert model._open_choices(check_data(model, rows), moves=True, until=None) == choices

@@ -16,7 +16,7 @@ from latens.inference.ascent import advance, ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, scale_slack
+from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, scale_slack
 from latens.models.noisy_ica.turns import Turning, best_turn
 from latens.models.student_tails import best_tail
 from tests.contract.cases import bound
@@ -57,8 +57,10 @@ def test_drawn_sources_follow_their_distributions() -> None:
 
 def test_tails_solve_the_digamma_equation() -> None:
     tails = np.array([0.21, 0.5, 1.0, 3.0, 10.0, 19.0])
-    assert best_tail(digamma(tails / 2) - np.log(tails / 2) - 1, HEAVIEST, GAUSSIAN) == pytest.approx(tails, rel=1e-10)
-    assert best_tail(np.array([-1.0 - 1e-9, -50.0]), HEAVIEST, GAUSSIAN) == pytest.approx([GAUSSIAN, 0.2])
+    assert best_tail(digamma(tails / 2) - np.log(tails / 2) - 1, FEWEST_DEGREES, GAUSSIAN) == pytest.approx(
+        tails, rel=1e-10
+    )
+    assert best_tail(np.array([-1.0 - 1e-9, -50.0]), FEWEST_DEGREES, GAUSSIAN) == pytest.approx([GAUSSIAN, 0.2])
 
 
 def test_the_levels_are_where_their_likelihood_is_highest() -> None:

@@ -14,7 +14,7 @@ import pytest
 from latens.core import Iteration, Rows, State
 from latens.errors import BoundNotFinite, ElboDecreased
 from latens.inference.ascent import ascend
-from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
+from latens.inference.sweep import FEW_NUMBERS, ThreadedSweep, serial_sweep, tree_sum
 from tests.contract.cases import CASES, random_rows
 from tests.inference.toy import Place, Scripted, some_rows
 
@@ -304,6 +304,17 @@ def test_a_tree_sums_everything_once_in_an_order_fixed_by_the_number(n: int) -> 
     assert text.replace("(", "").replace(")", "").split() == [str(i) for i in range(n)]
     depth = max(text[:at].count("(") - text[:at].count(")") for at in range(len(text) + 1))
     assert depth <= math.ceil(math.log2(n)) + (n > 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 23, 150])
+@pytest.mark.parametrize("size", [1, FEW_NUMBERS + 1], ids=["few numbers", "many"])
+def test_threads_add_in_the_order_of_the_tree(n: int, size: int) -> None:
+    """Whether they leave sums for the end, as those of few numbers, or add them on the way."""
+    rng = np.random.default_rng(n)
+    parts = [rng.normal(size=size) * 10.0 ** rng.integers(-8, 8) for _ in range(n)]
+    with ThreadPoolExecutor(3) as pool:
+        total = ThreadedSweep(pool)(lambda part, _: (None, part), parts, [None] * n)[1]
+    assert np.array_equal(total, tree_sum(parts))
 
 
 def test_a_tree_of_four_pairs_neighbours() -> None:

@@ -303,7 +303,7 @@ def test_a_bar_without_iterations_leaves_no_line() -> None:
 
 
 def test_the_bar_shows_how_far_a_pass_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "REWRITTEN", -1.0)  # every line, however soon after the last
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)  # every line, however soon after the last
     stream = io.StringIO()
     with ProgressBar(1, 10, 1e-3, stream) as bar:
         _, total = serial_sweep(lambda batch, _: (None, batch), [1, 2, 3], [None] * 3)
@@ -318,7 +318,7 @@ def test_the_bar_shows_how_far_a_pass_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_blocks_are_noted_by_the_bar_of_the_fit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "REWRITTEN", -1.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     stream = io.StringIO()
     with ProgressBar(1, 10, 1e-3, stream), ProgressBar(0, 10, 1e-3, stream):
         note_blocks(1, 2)  # a silent fit within one that is shown

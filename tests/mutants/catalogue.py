@@ -6,18 +6,10 @@ missing. Add a row with every fault that was found by other means than a test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.mutants.array_bugs import ARRAY
+from tests.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "Mutant"]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    name: str  # what is wrong
-    file: str  # below src/latens
-    right: str  # stands in the file once
-    wrong: str
-    tests: str  # arguments of pytest
 
 
 FAMILIES = (
@@ -206,6 +198,20 @@ MODELS = (
         "density += like(0 * log_weights, x)",
         "tests/contract/test_bound.py -k mixture-diag-dirichlet",
     ),
+    Mutant(
+        "noisy-OR: pairs of columns that a new cause explains begin another",
+        "models/noisy_or/new_causes.py",
+        "expected = expected + np.outer(size, size)",
+        "expected = expected + 0.0",
+        "tests/models/noisy_or/test_new_causes.py",
+    ),
+    Mutant(
+        "noisy-OR: pairs that the causes explain speak for new ones",
+        "models/noisy_or/new_causes.py",
+        "expected = pairs.seen * _expected_pairs(q, pairs.columns)",
+        "expected = np.outer(np.diagonal(pairs.ones), np.diagonal(pairs.ones)) / pairs.n",
+        "tests/models/noisy_or/test_new_causes.py",
+    ),
 )
 
 INFERENCE = (
@@ -373,9 +379,44 @@ ESTIMATORS = (
         "pass",
         "tests/estimators/bad_input/test_bad_input.py",
     ),
+    Mutant(
+        "axes of clusters cost nothing",
+        "estimators/mixtures/cluster_prior.py",
+        "price = 0.25 * d * (d - 1) * np.log(len(x)) + LEAST_NATS",
+        "price = LEAST_NATS",
+        "tests/estimators/mixtures/test_cluster_prior.py",
+    ),
+    Mutant(
+        "axes of clusters are compared in other units than columns",
+        "estimators/mixtures/cluster_prior.py",
+        "evidence_of_other += len(x) * np.linalg.slogdet(axes)[1]",
+        "evidence_of_other += np.linalg.slogdet(axes)[1]",
+        "tests/estimators/mixtures/test_cluster_prior.py",
+    ),
+    Mutant(
+        "rows that a cluster lost to holes and doubtful labels count in what is said of rows",
+        "estimators/mixtures/gaussian.py",
+        "return self._model.without_rows(q, lost) if of_these else q",
+        "return q",
+        "tests/estimators/mixtures/test_predictive.py",
+    ),
+    Mutant(
+        "labels that are partly shared go by place without a word",
+        "estimators/frames/row_labels.py",
+        "if by_chance or (_follow(own) and _follow(rows)):",
+        "if shared:",
+        "tests/estimators/frames/test_partly_shared_labels.py tests/estimators/frames/test_row_labels.py",
+    ),
 )
 
 IO_AND_SYSTEM = (
+    Mutant(
+        "a mark that may be of thousands is taken for that of decimals",
+        "intake/numbers/column.py",
+        "if not marks or _AMBIGUOUS.fullmatch(core):",
+        "if not marks:",
+        "tests/intake/test_numbers_in_text.py",
+    ),
     Mutant(
         "cells of another unit are numbers of their column",
         "intake/numbers/column.py",
@@ -517,65 +558,6 @@ METRICS_AND_DATASETS = (
         "rows = means[labels] + (roots[labels] @",
         "rows = means[labels] + (roots[::-1][labels] @",
         "tests/datasets/test_clusters.py",
-    ),
-)
-
-ARRAY = (
-    Mutant(
-        "plain sweep over switches: a cause explains itself away",
-        "array/kernels/on_off/sweeps.py",
-        "others = xp.sum(on * gram[:, :, k], axis=1) - on[:, k] * cost[:, k]",
-        "others = xp.sum(on * gram[:, :, k], axis=1)",
-        "tests/array/kernels",
-    ),
-    Mutant(
-        "states: pairs are counted once too often",
-        "array/kernels/on_off/sweeps.py",
-        "score -= 0.5 * pair_costs(bits, gram)",
-        "score -= pair_costs(bits, gram)",
-        "tests/array/kernels tests/contract/test_bound.py -k 'sweep or states or flip or binary-ml-exact'",
-    ),
-    Mutant(
-        "listed states: a state counts twice",
-        "array/kernels/on_off/sweeps.py",
-        "np.tri(words.shape[1], k=-1) > 0",
-        "np.tri(words.shape[1], k=-1) > 1",
-        "tests/array/kernels",
-    ),
-    Mutant(
-        "logistic parabola: its curvature is too small",
-        "array/kernels/quadratic_bounds.py",
-        "return xi, fall / (fall + 2) / (-2 * xi), fall",
-        "return xi, fall / (fall + 2) / (-4 * xi), fall",
-        "tests/array/kernels",
-    ),
-    Mutant(
-        "count parabola: the curvature is that of smaller counts",
-        "array/kernels/quadratic_bounds.py",
-        "return 0.25 + 0.17 * y",
-        "return 0.25 + 0.05 * y",
-        "tests/array/kernels tests/contract/test_bound.py -k 'quadratic or softplus or views-counts'",
-    ),
-    Mutant(
-        "compiled spike-and-slab sweep differs from its plain twin",
-        "array/kernels/spike_slab.py",
-        "logit = odds + 0.5 * (xp.log(precision[:, a] / stiff) + pull * slabs[a])",
-        "logit = odds + 0.5 * (xp.log(stiff / precision[:, a]) + pull * slabs[a])",
-        "tests/array/kernels",
-    ),
-    Mutant(
-        "packed symmetric matrices: pairs off the diagonal count once",
-        "array/packed_symmetric.py",
-        "return np.where(rows == columns, 1.0, 2.0)",
-        "return np.where(rows == columns, 1.0, 1.0)",
-        "tests/array/test_packed_symmetric.py",
-    ),
-    Mutant(
-        "softmax: entropies are those before division",
-        "array/special.py",
-        "entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True) / size",
-        "entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True)",
-        "tests/array/test_special.py",
     ),
 )
 

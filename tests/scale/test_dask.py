@@ -30,7 +30,7 @@ def on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows stay on the workers, though they are few."""
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "GATHERED", 0)
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 0)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,23 @@ def test_arrays_give_the_fit_of_memory_and_stay_lazy(client: Any) -> None:
     np.testing.assert_allclose(answers.compute(), spread.transform(X), atol=1e-12)
     np.testing.assert_array_equal(spread.predict(chunked(X)).compute(), spread.predict(X))
     assert spread.score(chunked(X)) == pytest.approx(spread.score(X), rel=1e-12)
+
+
+def test_intervals_are_told_on_chunks_and_of_small_arrays_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from latens.scale import dask_blocks
+
+    x = X[:300]
+    model = mixture(max_iter=50).fit(x)
+    expected = model.intervals(x)
+    there = model.intervals(chunked(x, 150))
+    assert there.method == expected.method == "response"
+    assert there["std"] == pytest.approx(expected["std"], rel=1e-6)
+    with pytest.raises(ValueError, match="X is not the data of the fit"):
+        model.intervals(chunked(X[300:600], 150))
+    with pytest.raises(ValueError, match="a Dask collection are neither drawn anew nor sampled"):
+        model.intervals(chunked(x, 150), method="gibbs")
+    monkeypatch.setattr(dask_blocks, "GATHERED", 2**20)
+    assert model.intervals(chunked(x, 150)).rows == expected.rows
 
 
 @pytest.mark.parametrize(
@@ -211,7 +228,7 @@ def test_moves_too_are_made_on_chunks(client: Any) -> None:
 def test_few_rows_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "GATHERED", 2**20)
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 2**20)
     same_bits(mixture().fit(X), mixture().fit(chunked(X)))
 
 
@@ -257,7 +274,7 @@ def test_a_long_pass_says_how_many_chunks_are_done(
         if not tickets.qsize():  # none are saved up while nothing is said
             tickets.put(None)
 
-    monkeypatch.setattr(dask_blocks, "LOOKED", 0.1)
+    monkeypatch.setattr(dask_blocks, "SECONDS_BETWEEN_LOOKS", 0.1)
     monkeypatch.setattr(dask_blocks, "note_blocks", say_and_let_one_through)
     mixture(max_iter=2, verbose=1).fit(chunked(X, 300).map_blocks(_Held, meta=np.zeros((0, 5))))
     done = [int(number) for number in re.findall(r"(\d+)/8 blocks of a pass", capsys.readouterr().err)]

@@ -14,9 +14,9 @@ from latens.array import Floats
 
 __all__ = ["rounding_variances", "step"]
 
-NOTICED = 1e-4  # of a column's variance, from which rounding tells
+LEAST_SHARE_OF_VARIANCE = 1e-4  # of a column's variance, from which rounding tells
 OFF_GRID = 1e-6  # of a step: how far from whole steps values may lie
-TOGETHER = 1e-6  # of a column's spread: values that are no further apart are one
+LARGEST_GAP = 1e-6  # of a column's spread: values that are no further apart are one
 ROUNDINGS = 8  # of the numbers themselves, which tell values of a single-precision table no further apart
 
 
@@ -27,14 +27,14 @@ def rounding_variances(x: Floats, precision: Floats | float = 0.0) -> Floats | N
     """
     each = np.broadcast_to(precision, x.shape[1])
     variances = np.array([step(column, float(own)) ** 2 / 12 for column, own in zip(x.T, each, strict=True)])
-    variances[variances < NOTICED * x.var(axis=0)] = 0.0
+    variances[variances < LEAST_SHARE_OF_VARIANCE * x.var(axis=0)] = 0.0
     return variances if variances.any() else None
 
 
 def step(values: Floats, precision: float = 0.0) -> float:
     """The distance of which all differences are multiples; 0 where most values occur once, or no step fits."""
     values = np.sort(np.asarray(values, dtype=np.float64))
-    apart = max(TOGETHER * float(values.std()), ROUNDINGS * precision)
+    apart = max(LARGEST_GAP * float(values.std()), ROUNDINGS * precision)
     levels = values[np.concatenate([[True], np.diff(values) > apart])]
     if not 1 < len(levels) <= len(values) / 2:
         return 0.0

@@ -29,7 +29,7 @@ __all__ = [
     "xlogx",
 ]
 
-FURTHEST = 10.0  # times a number, that a stretched step goes beyond it
+MOST_TIMES_BEYOND = 10.0  # times a number, that a stretched step goes beyond it
 LEAST_COMPILED = 2**13  # entries from which a compiled loop is worth loading a compiler for
 LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
@@ -48,8 +48,8 @@ def trigamma(x: Floats) -> Floats:
 
 
 def stretched(old: Floats, new: Floats, times: float) -> Floats:
-    """Positive numbers so many times as far from `old` as `new`, in logarithms, and at most FURTHEST beyond it."""
-    further = np.clip((new / old) ** (times - 1), 1 / FURTHEST, FURTHEST)
+    """Positive numbers so many times as far from `old` as `new`, in logarithms, up to MOST_TIMES_BEYOND times `new`."""
+    further = np.clip((new / old) ** (times - 1), 1 / MOST_TIMES_BEYOND, MOST_TIMES_BEYOND)
     return np.asarray(new * further)
 
 
@@ -81,10 +81,10 @@ def xlogx(x: Array) -> Array:
 
 
 def softmax_entropy(x: Array, least_compiled: int = LEAST_COMPILED) -> tuple[Array, Array]:
-    """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; spoils finite x.
+    """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; x is written over.
 
-    Divided, not subtracted, so that large x still add up to 1. Whose other steps are compiled asks for `least_compiled`
-    entries of 0: the compiler is loaded anyway.
+    Divided, not subtracted, so that large x still add up to 1. Arrays of `least_compiled` entries and more take a
+    compiled loop; callers that have loaded the compiler for other steps pass 0.
     """
     if is_on_gpu(x) and x.ndim == 2:
         from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu

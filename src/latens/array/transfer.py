@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import array_api_compat.numpy
@@ -13,14 +14,17 @@ from latens.array import Array, Floats
 
 MOST_LOCKED = 500  # numbers of an answer up to which NumPy's operators do not let other threads go on
 LEAST_UNLOCKED = 2**17  # multiplications in which it pays to let them
+LEAST_PINNED = 2**15  # numbers that come faster from a GPU through memory which is held in place
 LEAST_CHUNK = 512  # rows whose products are added in single precision before double takes over
 
 __all__ = [
     "cast",
     "column_sums",
     "cross_sums",
+    "cross_sums_together",
     "detached",
     "host",
+    "host_columns",
     "is_on_gpu",
     "is_sparse",
     "like",
@@ -59,9 +63,27 @@ def host(values: Array) -> Floats:
     if isinstance(values, np.ndarray):
         return np.asarray(values, dtype=np.float64)
     values = detached(values)
+    if is_on_gpu(values) and values.numel() > LEAST_PINNED:
+        return np.asarray(_fetched(values), dtype=np.float64)
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
     return np.asarray(values, dtype=np.float64)
+
+
+def _fetched(values: Array) -> Any:
+    """Numbers of a GPU in memory that the device writes by itself, several times as fast as it is copied."""
+    torch = import_module("torch")
+    ready = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+    ready.copy_(values, non_blocking=True)
+    torch.cuda.current_stream(values.device).synchronize()
+    return ready.numpy()
+
+
+def host_columns(x: Array) -> Floats:
+    """The same of a table (n, D) that is looked at column by column: numbers of a column lie together."""
+    if is_on_gpu(x):  # which turns it in no time
+        return host(x.T.to(array_namespace(x).float64).contiguous()).T
+    return np.asfortranarray(host(x))
 
 
 def to_numpy(values: Array) -> Any:
@@ -140,12 +162,26 @@ def sums_together(*parts: Array) -> list[Floats]:
 
 def cross_sums(a: Array, b: Array) -> Floats:
     """(K, D), sum over rows of a (n, K) times b (n, D), on the host; float64, since residuals are its differences."""
+    return host(_cross(a, b))
+
+
+def cross_sums_together(*pairs: tuple[Array, Array]) -> list[Floats]:
+    """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer."""
+    found = [_cross(a, b) for a, b in pairs]
+    if isinstance(found[0], np.ndarray):
+        return found
+    xp, ends = array_namespace(*found), np.cumsum([part.shape[0] * part.shape[1] for part in found])[:-1]
+    flat = np.split(host(xp.concat([xp.reshape(part, (-1,)) for part in found])), ends)
+    return [numbers.reshape(part.shape) for numbers, part in zip(flat, found, strict=True)]
+
+
+def _cross(a: Array, b: Array) -> Array:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return _of_rows(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
     xp = array_namespace(a, b)
     if is_torch_array(a) and a.dtype == b.dtype == xp.float32:
-        return host(_sums_by_chunks(a, b))
-    return host(xp.astype(a, xp.float64, copy=False).T @ xp.astype(b, xp.float64, copy=False))
+        return _sums_by_chunks(a, b)
+    return xp.astype(a, xp.float64, copy=False).T @ xp.astype(b, xp.float64, copy=False)
 
 
 def product_sums(a: Array, b: Array) -> Floats:

@@ -38,7 +38,7 @@ __all__ = [
 
 STABILITY_SECONDS = 300.0  # that fits of halves may take
 ROW = "row"  # heads the names of rows, as a first column without a heading is called
-SHOWN = 10  # rows printed where no file was named
+MOST_ROWS_PRINTED = 10  # rows printed where no file was named
 
 
 def row_options(command: Any) -> Any:
@@ -486,11 +486,12 @@ def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[
     elif not options["quiet"]:
         heads = (_heading(columns), *columns)
         lines = [
-            (str(names[i]), *(_shown(column[i]) for column in columns.values())) for i in range(min(SHOWN, len(names)))
+            (str(names[i]), *(_shown(column[i]) for column in columns.values()))
+            for i in range(min(MOST_ROWS_PRINTED, len(names)))
         ]
         click.echo(printable(aligned(heads, lines)))
-        if len(names) > SHOWN:
-            click.echo(f"... and {len(names) - SHOWN:,} more rows; --out FILE.csv writes all")
+        if len(names) > MOST_ROWS_PRINTED:
+            click.echo(f"... and {len(names) - MOST_ROWS_PRINTED:,} more rows; --out FILE.csv writes all")
     if closing and not options["quiet"]:
         click.echo(closing)
 

@@ -15,7 +15,7 @@ import click
 import latens
 from latens.cli.apply import whole_rows
 from latens.cli.fit_words import (
-    BESIDE,
+    ROLES_BESIDE_ROWS,
     Job,
     about_choice,
     about_data,
@@ -29,7 +29,7 @@ from latens.cli.likelihoods import check_counts, is_one_frame, likelihoods_of, l
 from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata, read_table, reading_options, sources
 from latens.cli.roles import Beside
 from latens.cli.terminal.console import FitProgress, open_page, printable
-from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
+from latens.cli.terminal.failures import STATUS_OF_INTERRUPT, Interrupted, Refused, debug_option, one_line
 from latens.cli.terminal.remedies import in_options
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
@@ -172,7 +172,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     if open_ and "page" in paths:
         open_page(paths["page"])
     if job.interrupted:
-        raise click.exceptions.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(STATUS_OF_INTERRUPT)
     if unsuitable:
         raise Refused(unsuitable)
 
@@ -412,8 +412,8 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     rows = rows.toarray() if as_dense else rows
     if job.choice.name != "linear-regression":
         return rows, given
-    along = {name: given[name] for name in given if name in job.code}
-    rows, beside, lines = whole_rows(rows, Beside(along, job.code))
+    named = {name: given[name] for name in given if name in job.code}
+    rows, beside, lines = whole_rows(rows, Beside(named, job.code))
     job.rows_code += lines
     job.code = beside.code
     return rows, given | beside.values
@@ -503,7 +503,7 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         treatment=job.table.columns,
         sweep=job.sweep,
         seconds=job.seconds,
-        given={name: value for name, value in job.given.items() if name in BESIDE},
+        given={name: value for name, value in job.given.items() if name in ROLES_BESIDE_ROWS},
         sample_weight=job.given.get("sample_weight"),
         command=job.command,
         recipe=recipe(job),

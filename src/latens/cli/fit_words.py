@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from latens.cli.model_names import Choice
     from latens.intake import Intake
 
-__all__ = ["BESIDE", "Job", "about_choice", "about_data", "about_fit", "as_typed", "recipe", "record", "rows_options"]
+__all__ = [
+    "ROLES_BESIDE_ROWS",
+    "Job",
+    "about_choice",
+    "about_data",
+    "about_fit",
+    "as_typed",
+    "recipe",
+    "record",
+    "rows_options",
+]
 
 MOST_LINES = 12  # of treated columns, and of components
 N_STRONGEST = 5  # columns named of each
-BESIDE = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
+ROLES_BESIDE_ROWS = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
 
 
 @dataclass
@@ -124,7 +134,9 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
     from latens.estimators.display.order_note import order_note
     from latens.report.subject import Entry
 
-    entry = Entry(job.model, job.rows, given={name: value for name, value in job.given.items() if name in BESIDE})
+    entry = Entry(
+        job.model, job.rows, given={name: value for name, value in job.given.items() if name in ROLES_BESIDE_ROWS}
+    )
     sizes, profile = entry.sizes, entry.profile
     if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
         return [], ""

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["check_counts", "is_one_frame", "likelihoods_of", "likely_kinds", "named_kinds"]
 
-COUNTED = ("poisson", "negative-binomial")
+COUNT_LIKELIHOODS = ("poisson", "negative-binomial")
 
 
 def check_counts(chosen: dict[str, str], n_files: int) -> None:
     """Refuse exposures where no view of one file is of counts; several files may yet turn out to be."""
-    if n_files == 1 and not set(COUNTED) & set(chosen.values()):
+    if n_files == 1 and not set(COUNT_LIKELIHOODS) & set(chosen.values()):
         view = "numbers" if "numbers" in chosen else next(iter(chosen), "numbers")
         raise Refused(
             f"--exposure is for counts, and no view is taken as counts: add --likelihood {quote(view)}=poisson (or "
@@ -104,7 +104,7 @@ def _unfit(kind: str, view: str, values: Any, has_words: bool) -> str:
         return "" if view == "yes_no" else "are more than yes and no"
     if view == "yes_no" and has_words:
         return "are words"
-    if kind not in COUNTED:
+    if kind not in COUNT_LIKELIHOODS:
         return ""
     shown = values[~np.isnan(values)]
     if (shown != np.floor(shown)).any():
@@ -123,7 +123,7 @@ def _by_column(table: Intake, chosen: dict[str, str]) -> dict[str, str]:
     out: dict[str, str] = {}
     for name, kind in chosen.items():
         together = [] if name in kept else [each for each, own in kept.items() if own in VIEWS.get(name, ())]
-        if kind in COUNTED and name in ("numbers", "counts") and isinstance(part.table, RawTable):
+        if kind in COUNT_LIKELIHOODS and name in ("numbers", "counts") and isinstance(part.table, RawTable):
             columns = {each: part.table.values[places[each]] for each in together}
             together = _that_can(name, kind, {each: _unfit(kind, name, columns[each], False) for each in together})
         out |= dict.fromkeys(together or [name], kind)

@@ -31,7 +31,7 @@ AS_ASKED = "as asked"
 MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
 ROWS_PER_COLUMN = 5
 NOT_TRIED = "a dry run tries no structures; the fit does, as latens suggest, and may choose another"
-SPARSE = 0.2  # share of ones below which ones are taken to be caused
+LARGEST_SHARE_OF_ONES = 0.2  # share of ones below which ones are taken to be caused
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,16 @@ class NamedModel:
 
 
 NUMBERS = ("number", "scale", "count")
-ANY = (*NUMBERS, "binary", "category")
+ALL_KINDS = (*NUMBERS, "binary", "category")
 MODELS = {
     "multi-view": NamedModel(
-        "MultiViewFactorAnalysis", "factors behind columns of every kind, or several tables", "factor", ANY
+        "MultiViewFactorAnalysis", "factors behind columns of every kind, or several tables", "factor", ALL_KINDS
     ),
     "gaussian-mixture": NamedModel("GaussianMixture", "clusters of rows of numbers", "cluster", NUMBERS),
     "bernoulli-mixture": NamedModel("BernoulliMixture", "clusters of yes/no rows", "cluster", ("binary", "category")),
-    "latent-classes": NamedModel("LatentClassAnalysis", "clusters of rows with columns of any kind", "class", ANY),
+    "latent-classes": NamedModel(
+        "LatentClassAnalysis", "clusters of rows with columns of any kind", "class", ALL_KINDS
+    ),
     "factor-analysis": NamedModel(
         "FactorAnalysis", "a few factors behind many numbers", "factor", NUMBERS, (("prior", "ard"),)
     ),
@@ -73,7 +75,7 @@ MODELS = {
         "BayesianLinearRegression",
         "weights that predict --target, and how sure they are",
         "weight",
-        ANY,
+        ALL_KINDS,
         (("standardize", True),),  # columns of a file have no common unit
     ),
 }
@@ -169,7 +171,7 @@ def by_kinds(table: Intake, target: str | None) -> Choice:
     if "binary" in kinds:
         matrix = table.matrix()
         share = matrix.mean() if hasattr(matrix, "toarray") else float((matrix == 1).mean())
-        if share < SPARSE:
+        if share < LARGEST_SHARE_OF_ONES:
             return Choice("noisy-or", f"all columns are yes/no, and {100 * share:.0f} % of the entries are yes")
         return Choice("bernoulli-mixture", "all columns are yes/no")
     if d > MOST_COLUMNS or n < ROWS_PER_COLUMN * d:

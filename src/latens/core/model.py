@@ -26,6 +26,7 @@ __all__ = [
     "Facts",
     "Fading",
     "Following",
+    "Fused",
     "L",
     "Leaping",
     "Local",
@@ -174,6 +175,19 @@ class Tiered(Protocol):
     ) -> Iterator[Any]: ...
 
 
+@runtime_checkable
+class Regrouping(Protocol):
+    """One whose candidates are better tried in another order after a move that left as many components or more.
+
+    What gained once often gains again, and what takes components out may undo what such moves build step by step. A
+    move that did take some out is followed by the usual order, before the fit settles.
+    """
+
+    def candidates_again(
+        self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]: ...
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A candidate that says which present components it keeps: its trial starts from the present codes of rows."""
@@ -227,6 +241,16 @@ class Averaging(Protocol):
 
 
 @runtime_checkable
+class Fused(Protocol):
+    """A model that has a shorter way to the sums over some blocks than a local step and statistics after it."""
+
+    def prepare(self, q: Any) -> None: ...  # what all blocks of a pass share, kept with q
+
+    # what is kept of a block, and its statistics, as a local step and `statistics` would have them; None: the long way
+    def inferred(self, q: Any, batch: Any, warm: Any) -> tuple[Any, Any] | None: ...
+
+
+@runtime_checkable
 class Carrying(Protocol):
     """A model whose statistics depend on q: they move with it."""
 
@@ -266,7 +290,11 @@ class Leaping(Protocol):
 class Ambiguous(Protocol):
     """A model whose rows may settle in one of several optima, by where their local steps begin."""
 
-    def gap_of_optima(self, q: Any) -> float: ...  # share of the bound by which rows that settle anew may differ
+    def gap_of_optima(
+        self, q: Any, n: float, bound: float
+    ) -> float: ...  # nats by which n rows settled anew may differ
+
+    def rows_alone(self, stats: Any) -> Floats: ...  # sums that no code changes, by which other rows are known
 
 
 @runtime_checkable

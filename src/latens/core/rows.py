@@ -20,7 +20,8 @@ from latens.system.cached_value import cached_value
 __all__ = ["Rows", "blocks", "rows_of_block"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
-MANY_BLOCKS = 48  # of all rows, from which blocks are twice as large: threads wait for each other once a block
+MANY_BLOCKS = 16  # of all rows, from which blocks are twice as large: threads wait for each other once a block
+SHARED_BY = 16  # threads among which blocks are shared out evenly, if they are not much fewer
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
 MOST_MISSING_BY_COMPLEMENT = 0.4  # share of missing entries up to which sums are taken by complement
 BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
@@ -192,9 +193,16 @@ def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
 
 
 def rows_of_block(n: int, floats_per_row: int, budget: int) -> int:
-    """How many of n rows are a block of about `budget` numbers on the host, or twice that where blocks are many."""
+    """How many of n rows are a block of about `budget` numbers on the host, or twice that where blocks are many.
+
+    More than half as many as there may be threads are as many as these, or a multiple: else some wait for the last.
+    """
     size = max(64, budget // max(floats_per_row, 1))
-    return size if n <= MANY_BLOCKS * size else 2 * size
+    size = size if n <= MANY_BLOCKS * size else 2 * size
+    if 2 * n <= SHARED_BY * size:
+        return size
+    rounds = -(-n // (SHARED_BY * size))
+    return max(64, -(-n // (SHARED_BY * rounds)))
 
 
 def _device_floats(x: Array) -> int:

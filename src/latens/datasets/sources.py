@@ -23,7 +23,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
     "uniform": lambda rng, n, tails: rng.uniform(-1, 1, n),
     "gaussian": lambda rng, n, tails: rng.normal(size=n),
 }
-MIXED = ("student", "laplace", "uniform")
+MIXED_SHAPES = ("student", "laplace", "uniform")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,11 @@ def make_ica(
 
 
 def _kinds(sources: str | Sequence[str], k: int) -> tuple[str, ...]:
-    names = [MIXED[i % len(MIXED)] for i in range(k)] if isinstance(sources, str) and sources == "mixed" else sources
+    names = (
+        [MIXED_SHAPES[i % len(MIXED_SHAPES)] for i in range(k)]
+        if isinstance(sources, str) and sources == "mixed"
+        else sources
+    )
     kinds = (names,) * k if isinstance(names, str) else tuple(names)
     if len(kinds) != k or not set(kinds) <= set(KINDS):
         raise ValueError(

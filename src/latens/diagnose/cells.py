@@ -35,7 +35,7 @@ LUMPY_SHARE = 0.02  # share of the rows with one value that makes a column of nu
 LUMP_WIDTH = 0.02  # of a standard deviation: its resolution then
 RARE_LEVEL = 8  # rows of a level below which it is "other"
 MOST_DECIMALS = 4
-EQUAL = 1 - 1e-9  # correlation of columns of which one gives the other away
+CORRELATION_OF_EQUALS = 1 - 1e-9  # correlation of columns of which one gives the other away
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ def _copies_of_columns(matrix: Floats) -> list[int]:
     gaps = np.nan_to_num(shown - centre)
     size = np.sqrt(np.sum(gaps**2, axis=0))
     unit = gaps / np.where(size > 0, size, 1.0)
-    alike = np.abs(unit.T @ unit) > EQUAL
+    alike = np.abs(unit.T @ unit) > CORRELATION_OF_EQUALS
     return [j for j in range(matrix.shape[1]) if alike[:j, j].any()]
 
 

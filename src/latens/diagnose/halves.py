@@ -37,13 +37,13 @@ from latens.array.transfer import host, is_sparse
 from latens.diagnose.budget import Budget, refuse_unseeded
 from latens.diagnose.hidden_entries import mixed_frame
 from latens.diagnose.result import Result
-from latens.estimators.beside.copies import like
+from latens.estimators.comparisons.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
-from latens.estimators.frames.roles import of_samples, refuse_roles
+from latens.estimators.frames.roles import refuse_roles
 from latens.estimators.frames.row_labels import beside_rows, joined_by_name
 from latens.estimators.multi_view.exposure import exposure_aside
-from latens.estimators.multi_view.tables.wide import tables_of
+from latens.estimators.multi_view.tables.wide import of_samples, tables_of
 from latens.intake import Intake
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -55,7 +55,7 @@ CHANCE = 0.1  # of shuffled tables whose best component agrees better than is as
 LEAST_AGREEMENT = 0.3  # correlation of draws that is always asked for
 MOST_AGREEMENT = 0.7  # the most that is asked for, as a share of how well a component agrees with itself
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
-HIDDEN = 0.1  # share of the cells that are hidden there
+HIDDEN_SHARE = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
 FEWEST_CELLS = 50  # hidden ones below which a coverage of .9 is known no better than to about .08
 FEWEST_ROWS = 8
@@ -349,7 +349,7 @@ def _inside(values: Floats, centre: Floats, spread: Floats, hidden: Any) -> tupl
 
 
 def _some_cells(view: Floats, rng: np.random.Generator) -> Any:
-    hidden = (rng.random(view.shape) < HIDDEN) & ~np.isnan(view)
+    hidden = (rng.random(view.shape) < HIDDEN_SHARE) & ~np.isnan(view)
     hidden[(~np.isnan(view) & ~hidden).sum(axis=1) == 0] = False
     return hidden
 

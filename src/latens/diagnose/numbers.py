@@ -13,7 +13,7 @@ from latens.diagnose.budget import Budget
 from latens.diagnose.comparison import compare
 from latens.diagnose.result import Result
 from latens.errors import LatensWarning
-from latens.estimators.beside.copies import fit_beside, like, takes
+from latens.estimators.comparisons.copies import fit_beside, like, takes
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.fitting.context import keeping_journals
 from latens.system.summary_table import Table

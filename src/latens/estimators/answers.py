@@ -18,10 +18,11 @@ from latens.estimators.association import associate
 from latens.estimators.display.likelihood_note import likelihood_note
 from latens.estimators.display.order_note import order_note
 from latens.estimators.frames.row_labels import labels_of
+from latens.estimators.information_criteria import mean_score
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
-from latens.estimators.rows.lazy import lazily, mean_of
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.units import Units, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
@@ -179,7 +180,7 @@ class Answers(Intervals, TransformerMixin):
 
         return self._ask(X, density)[0]
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
         """Mean of `score_samples`.
 
         Parameters
@@ -188,13 +189,16 @@ class Answers(Intervals, TransformerMixin):
             Rows like those of `fit`; NaN means missing.
         y : ignored
             There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts, as in `fit`. Those of `latens.read(..., weights=)` and
+            `latens.scan(..., weights=)` are taken.
 
         Returns
         -------
         float
             In nats per row; the higher the better.
         """
-        return mean_of(self.score_samples(X))
+        return mean_score(self.score_samples(X), X, sample_weight)
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
         """Draw new rows, and the hidden codes that made them.

@@ -19,7 +19,7 @@ from latens.system.wording import listed
 __all__ = ["as_date", "as_numbers", "associate", "holds_dates", "metadata_columns"]
 
 FEWEST_ROWS = 3  # rows in which a test means anything
-NOTHING = (0.0, 1.0, np.nan, np.nan)  # effect, p and the ends of its interval where nothing can be tested
+NO_EFFECT = (0.0, 1.0, np.nan, np.nan)  # effect, p and the ends of its interval where nothing can be tested
 
 
 def associate(
@@ -82,7 +82,7 @@ def associate(
 def _pearson(z: Floats, x: Floats) -> tuple[float, float, float, float]:
     """The correlation, its p, and the ends of its interval."""
     if len(z) < FEWEST_ROWS or not _varies(z) or not _varies(x):
-        return NOTHING
+        return NO_EFFECT
     found = stats.pearsonr(z, x / np.max(np.abs(x)))
     effect = float(found.statistic)
     return effect, float(found.pvalue), *correlation_ends(effect, len(z))
@@ -92,7 +92,7 @@ def _kruskal(z: Floats, labels: list[str]) -> tuple[float, float, float, float]:
     """Eta squared of the ranks, the test's p, and the ends of the interval of eta squared."""
     levels = sorted(set(labels))
     if len(z) < FEWEST_ROWS or not 1 < len(levels) < len(z) or not _varies(z):
-        return NOTHING
+        return NO_EFFECT
     place = {level: i for i, level in enumerate(levels)}
     which = np.array([place[label] for label in labels])
     found = stats.kruskal(*(z[which == level] for level in range(len(levels))))

@@ -354,7 +354,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         allowed = self._starting_size(context)
         try:
             while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
-                context = replace(context, growth=2 * context.growth)
+                context = replace(context, growth=2 * context.growth, least=fit.elbo)
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     break

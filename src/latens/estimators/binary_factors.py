@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
-from latens.core import Fit, Statistics
+from latens.core import Fit, State, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.checkpoints import Checkpoint
@@ -31,6 +31,7 @@ from latens.families.normal_gamma import NormalGamma
 from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
+from latens.inference.ascent import ascend
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
 
@@ -45,6 +46,7 @@ E_STEPS: dict[str, MeanField | Exact | Truncated | Automatic] = {
 MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
 # rows, and nats for each of them beyond what an intercept costs, by which one start tells which choice is far better
 N_ROWS_OF_CHOICE, NATS_OF_CHOICE = 1024, 0.15
+NATS_OWED = 0.02  # for each row, to codes that it does not find again: rows of on/off causes owe none
 N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
 
 Outcome = tuple[FitContext, Fit]
@@ -243,27 +245,34 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         """Without an intercept and with one; of many rows only that which is far higher on a few, from one start.
 
         Where rows are no sums of on/off causes, every search takes all causes that it is allowed and ends elsewhere,
-        so that two of them are twice the time for as good an answer. Which one is left out depends on the rows alone,
-        not on how many starts or how much time there is.
+        so that two of them are twice the time for as good an answer: there the higher one is enough. Rows that are
+        such sums find their codes again from anywhere. Which one is left out depends on the rows alone, not on how
+        many starts or how much time there is.
         """
         choices = [False, True]
         if not moves or data.n_named or data.n < 2 * N_ROWS_OF_CHOICE:
             return choices
         few = InMemory(data.sample(N_ROWS_OF_CHOICE, data.column_exponents() if self._own_units else None))
-        bounds = np.array([self._bound_of_one_start(few, intercept, until) for intercept in choices])
+        bounds, owed = np.array([self._bound_of_one_start(few, intercept, until) for intercept in choices]).T
         ahead = N_ROWS_OF_CHOICE * NATS_OF_CHOICE + 0.5 * data.n_columns * np.log(N_ROWS_OF_CHOICE)
-        return [choice for choice, bound in zip(choices, bounds, strict=True) if bound > bounds.max() - ahead]
+        if (owed > N_ROWS_OF_CHOICE * NATS_OWED).all():
+            ahead = 0.0
+        return [choice for choice, bound in zip(choices, bounds, strict=True) if bound >= bounds.max() - ahead]
 
-    def _bound_of_one_start(self, few: Data, intercept: bool, until: float | None) -> float:
+    def _bound_of_one_start(self, few: Data, intercept: bool, until: float | None) -> tuple[float, float]:
+        """The bound, and how many nats of it rows do not find again without the codes that were kept."""
         changes = {"fit_intercept": intercept, "n_init": 1, "random_state": 0, "verbose": 0, "callbacks": None}
         single = type(self)(**{**self.get_params(deep=False), **changes, "learning_method": "batch"})
         single.n_features_in_ = few.n_columns  # rows that were checked tell it no more
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _, fit = single._fit(few, None, moves=True, until=until)
-        if fit.interrupted:  # there is nothing of all rows to be kept
-            raise KeyboardInterrupt
-        return fit.elbo
+            context, fit = single._fit(few, None, moves=True, until=until)
+            if fit.interrupted:  # there is nothing of all rows to be kept
+                raise KeyboardInterrupt
+            again = ascend(
+                single._model, [context.sample], State(fit.state.q), max_iter=1, log_scale=context.units.log_scale
+            )
+        return fit.elbo, fit.elbo - again.elbo
 
     def _higher(self, choices: Sequence[bool], one: Callable[..., Outcome]) -> tuple[Outcome, list[Warned]]:
         """Keep the choice of the higher bound; returned with what is to be said of it, and of an interrupt."""

@@ -20,7 +20,7 @@ __all__ = ["correlation_ends", "rank_share_ends"]
 
 LEVEL = 0.95
 REACH = 1.959964  # standard deviations
-FEWEST = 5  # rows
+FEWEST_ROWS = 5  # rows
 
 
 def correlation_ends(r: float, n: int) -> tuple[float, float]:
@@ -32,7 +32,7 @@ def correlation_ends(r: float, n: int) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (0.34, 0.63)
     """
-    if n < FEWEST:
+    if n < FEWEST_ROWS:
         return math.nan, math.nan
     if abs(r) >= 1:
         return r, r
@@ -59,7 +59,7 @@ def rank_share_ends(z: Floats, which: Floats, statistic: float) -> tuple[float, 
     (0.0, True)
     """
     n, k = len(z), int(np.max(which)) + 1
-    if n < FEWEST or n <= k:
+    if n < FEWEST_ROWS or n <= k:
         return math.nan, math.nan
     share = max((statistic - k + 1) / (n - k), 0.0)
     low, high = _by_f_test(statistic, n, k)

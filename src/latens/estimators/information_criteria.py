@@ -11,11 +11,12 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.estimators.frames.roles import from_table
 from latens.estimators.frames.row_labels import in_row_order
+from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.validation import check_weight
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 
-__all__ = ["InformationCriteria", "row_weights"]
+__all__ = ["InformationCriteria", "mean_score", "row_weights"]
 
 
 class InformationCriteria:
@@ -66,19 +67,35 @@ class InformationCriteria:
 
     def _criterion(self, X: Any, sample_weight: Any, cost: Callable[[float], float], **beside: Any) -> float:
         """Minus twice the log density of rows, and the cost of each parameter, given how many rows there are."""
-        scores = self.score_samples(X, **beside)
-        density = np.asarray(host(scores.compute() if is_dask(scores) else scores), dtype=np.float64).ravel()
+        density = _numbers(self.score_samples(X, **beside))
         weight = row_weights(X, sample_weight, len(density))
         return float(-2 * (weight @ density) + self.n_parameters_ * cost(float(weight.sum())))
 
 
 def row_weights(X: Any, sample_weight: Any, n: int) -> Floats:
     """(n,), how often each row counts: as is given, or as the table was read or scanned with; else once."""
-    if isinstance(X, Scan) and X.weights is not None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight is given beside a scan with weights=; leave one of the two out.")
-        sample_weight = np.concatenate([X.column(number, X.weights) for number in range(X.n_blocks)])
-    (sample_weight,) = from_table(X, sample_weight=sample_weight)
+    sample_weight = _weights_of(X, sample_weight)
     if sample_weight is None:
         return np.ones(n)
     return np.asarray(check_weight(in_row_order("sample_weight", sample_weight, X), np.empty((n, 0))))
+
+
+def mean_score(scores: Any, X: Any, sample_weight: Any) -> float:
+    """The mean of one number for each row of X, of weighted rows as often as each counts."""
+    if _weights_of(X, sample_weight) is None:
+        return mean_of(scores)
+    density = _numbers(scores)
+    return float(np.average(density, weights=row_weights(X, sample_weight, len(density))))
+
+
+def _weights_of(X: Any, sample_weight: Any) -> Any:
+    """The weights that are given, or that a table was read or scanned with; None where there are none."""
+    if isinstance(X, Scan) and X.weights is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is given beside a scan with weights=; leave one of the two out.")
+        return np.concatenate([X.column(number, X.weights) for number in range(X.n_blocks)])
+    return from_table(X, sample_weight=sample_weight)[0]
+
+
+def _numbers(scores: Any) -> Floats:
+    return np.asarray(host(scores.compute() if is_dask(scores) else scores), dtype=np.float64).ravel()

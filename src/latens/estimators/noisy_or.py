@@ -21,7 +21,7 @@ from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.priors import beta_prior, no_prior
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -45,7 +45,9 @@ N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
-AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+LEAST_RELATIVE_LEAD = (
+    0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+)
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
@@ -352,7 +354,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             return np.asarray(np.clip(given, 0.01, 0.99))
         k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
-            return rng.uniform(0.05, 0.6, size=(k, d))
+            return rng.uniform(0.05, 0.6, size=(k, d))[:, column_places(sample)]
         if isinstance(model, JensenNoisyOr) or k <= model.most_exact:
             return _parts(sample, k, rng)
         whole = sample.cached(f"whole rows for {k} causes", lambda: np.array(self._prefers_rows(model, context, k)))
@@ -371,7 +373,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             for strength in (_parts(sample, k, rng), _whole_rows(sample, k, rng))
         )
         last = parts.trace[-1].elbo - parts.trace[-2].elbo if len(parts.trace) > 1 else 0.0
-        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + AHEAD * abs(parts.elbo))
+        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + LEAST_RELATIVE_LEAD * abs(parts.elbo))
 
     @property
     def _usual(self) -> Floats:

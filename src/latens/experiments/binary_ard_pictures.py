@@ -20,8 +20,10 @@ Ways = dict[int, dict[str, Course]]
 
 NAMES = {"document": "as printed, middle run", "plain": "start from the data", "deletions": "with deletions"}
 TONES = {"document": 1, "plain": 2, "deletions": 0}
-LATE = 0.25  # share of the iterations after which the axis begins: the first steps would flatten the rest
-FIRST = 60  # iterations drawn: what follows is flat
+FIRST_SHARE_LEFT_OUT = (
+    0.25  # share of the iterations after which the axis begins: the first steps would flatten the rest
+)
+ITERATIONS_DRAWN = 60  # iterations drawn: what follows is flat
 PLAIN_WAYS = {"document": "as printed, middle run", "plain": "start from the data, no deletions"}
 
 
@@ -74,8 +76,10 @@ def by_iteration(ways: Ways, traced: tuple[int, ...], cut: float) -> Section:
     figures = []
     for way, title in PLAIN_WAYS.items():
         courses = [ways[k][way] for k in traced]
-        lines = [_line(course.bounds[:FIRST], f"K = {course.k}", tone) for tone, course in enumerate(courses)]
-        late = np.concatenate([course.bounds[int(LATE * len(course.bounds)) :] for course in courses])
+        lines = [
+            _line(course.bounds[:ITERATIONS_DRAWN], f"K = {course.k}", tone) for tone, course in enumerate(courses)
+        ]
+        late = np.concatenate([course.bounds[int(FIRST_SHARE_LEFT_OUT * len(course.bounds)) :] for course in courses])
         chart = line_chart(
             lines, x_label="iteration", y_label="bound (nats)", y_range=(float(late.min()), float(late.max()))
         )
@@ -84,7 +88,10 @@ def by_iteration(ways: Ways, traced: tuple[int, ...], cut: float) -> Section:
     figures.insert(1, _sums([ways[k]["document"] for k in traced]))
     for way, title in PLAIN_WAYS.items():
         courses = [ways[k][way] for k in traced]
-        lines = [_line(course.n_below(cut)[:FIRST], f"K = {course.k}", tone) for tone, course in enumerate(courses)]
+        lines = [
+            _line(course.n_below(cut)[:ITERATIONS_DRAWN], f"K = {course.k}", tone)
+            for tone, course in enumerate(courses)
+        ]
         chart = line_chart(lines, x_label="iteration", y_label="effective factors", whole_y=True)
         caption = f"Figure 10, {title}{_cropped(courses)}. Counted as the document does: alpha below {cut:g}."
         figures.append(Figure(chart, caption, name=f"effective-{way}"))
@@ -96,8 +103,8 @@ def _sums(courses: list[Course]) -> Figure:
     lines = []
     for tone, course in enumerate(courses):
         sums = course.bounds if course.sums is None else course.sums
-        lines.append(_line(sums[:FIRST], f"K = {course.k}", tone))
-    drawn = np.concatenate([line.y[int(LATE * len(line.y)) :] for line in lines])
+        lines.append(_line(sums[:ITERATIONS_DRAWN], f"K = {course.k}", tone))
+    drawn = np.concatenate([line.y[int(FIRST_SHARE_LEFT_OUT * len(line.y)) :] for line in lines])
     drawn = drawn[np.isfinite(drawn)]
     chart = line_chart(
         lines, x_label="iteration", y_label="sum of the print (nats)", y_range=(float(drawn.min()), float(drawn.max()))
@@ -182,7 +189,11 @@ def factors(each: dict[str, Course], truth: Any) -> Section:
 
 def _cropped(courses: list[Course]) -> str:
     """Said where a fit goes on beyond what is drawn."""
-    return f", the first {FIRST} iterations" if any(len(course.bounds) > FIRST for course in courses) else ""
+    return (
+        f", the first {ITERATIONS_DRAWN} iterations"
+        if any(len(course.bounds) > ITERATIONS_DRAWN for course in courses)
+        else ""
+    )
 
 
 def _caption(course: Course, cause: int) -> str:

@@ -19,9 +19,11 @@ from latens.report.charts.svg import Line, bar_chart, line_chart
 
 __all__ = ["EXPERIMENT"]
 
-SHORT = {"document": "random", "latens": "latens"}  # below a picture
-LONG = {"document": "the document's listing", "latens": "from the data"}
-LATE = 0.15  # share of the iterations after which the axis begins: the first steps would flatten the rest
+SHORT_NAMES = {"document": "random", "latens": "latens"}  # below a picture
+LONG_NAMES = {"document": "the document's listing", "latens": "from the data"}
+FIRST_SHARE_LEFT_OUT = (
+    0.15  # share of the iterations after which the axis begins: the first steps would flatten the rest
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -
 
 def _from_document(settings: Settings, x: np.ndarray, truth: Any, rng: np.random.Generator) -> Run:
     learnt = printed.learn_bin_factors(x, settings.n_components, settings.n_print, rng)
-    return Run(learnt.free_energies, Learnt.of(SHORT["document"], learnt.mu.T, truth.components))
+    return Run(learnt.free_energies, Learnt.of(SHORT_NAMES["document"], learnt.mu.T, truth.components))
 
 
 def _from_latens(settings: Settings, x: np.ndarray, truth: Any, rng: np.random.Generator) -> Run:
@@ -100,7 +102,7 @@ def _from_latens(settings: Settings, x: np.ndarray, truth: Any, rng: np.random.G
         moves=False,  # so that the two ways differ in their starts alone
         random_state=rng,
     ).fit(x)
-    return Run(model.elbo_history_, Learnt.of(SHORT["latens"], model.components_, truth.components))
+    return Run(model.elbo_history_, Learnt.of(SHORT_NAMES["latens"], model.components_, truth.components))
 
 
 def _middle(runs: list[Run]) -> Run:
@@ -118,7 +120,7 @@ def _summary(runs: dict[str, list[Run]], k: int) -> Numbers:
         middle, best = _middle(each), max(each, key=lambda run: run.bound)
         rows.append(
             (
-                LONG[start],
+                LONG_NAMES[start],
                 f"{_complete(each, k)} of {len(each)}",
                 middle.features.n_found,
                 best.features.n_found,
@@ -165,7 +167,9 @@ def _bounds(runs: dict[str, list[Run]], middle: dict[str, Run]) -> Section:
         curve(middle["document"], name="random start, middle run", tone=1),
         curve(middle["latens"], name="latens, middle run"),
     ]
-    late = np.concatenate([run.bounds[int(LATE * len(run.bounds)) :] for each in runs.values() for run in each])
+    late = np.concatenate(
+        [run.bounds[int(FIRST_SHARE_LEFT_OUT * len(run.bounds)) :] for each in runs.values() for run in each]
+    )
     chart = line_chart(
         lines, x_label="iteration", y_label="free energy (nats)", y_range=(float(late.min()), float(late.max()))
     )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from latens.estimators.beside.peers import digits
+from latens.estimators.comparisons.peers import digits
 from latens.experiments.collected_weights import (
     KINDS,
     LAST_LAYER,
@@ -130,8 +130,8 @@ def _split(
             [_predictions(draws[kind], scales, net, data, rows, settings.n_hidden) for net in members]
             for members, rows in zip(np.arange(len(learnt)).reshape(groups, -1), places, strict=True)
         ]  # log probabilities (scales, rows, classes), averaged over the draws of each net
-        for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
-            mixed = [logsumexp(group[:taken], axis=0) - np.log(taken) for group in answered]
+        for method, n_mixed in ((kind, 1), (SEVERAL[kind], settings.n_members)):
+            mixed = [logsumexp(group[:n_mixed], axis=0) - np.log(n_mixed) for group in answered]
             targets = [labels[rows] for rows in places]
             answers[method] = _chosen(mixed, targets, scales)
             if method in PLAIN:

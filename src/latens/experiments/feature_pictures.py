@@ -13,9 +13,9 @@ from latens.report.charts.images.pixels import Scale
 from latens.report.charts.images.sheets import tile_sheet
 from latens.report.charts.images.tiles import Tile, tile_grid
 
-__all__ = ["FOUND", "Learnt", "compared", "picture", "thresholded", "unscrolled"]
+__all__ = ["LEAST_COSINE", "Learnt", "compared", "picture", "thresholded", "unscrolled"]
 
-FOUND = 0.9  # cosine from which a feature counts as found
+LEAST_COSINE = 0.9  # cosine from which a feature counts as found
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Learnt:
 
     @property
     def n_found(self) -> int:
-        return int(np.sum(self.cosine >= FOUND))
+        return int(np.sum(self.cosine >= LEAST_COSINE))
 
 
 def compared(name: str, true: np.ndarray, fits: list[Learnt], shape: tuple[int, int], caption: str) -> Figure:
@@ -44,7 +44,7 @@ def compared(name: str, true: np.ndarray, fits: list[Learnt], shape: tuple[int, 
     tiles = []
     for k, image in enumerate(true):
         learnt = tuple((f"{fit.label} {fit.cosine[k]:.2f}", fit.components[k]) for fit in fits)
-        missed = [fit.label for fit in fits if fit.cosine[k] < FOUND]
+        missed = [fit.label for fit in fits if fit.cosine[k] < LEAST_COSINE]
         note = f", missed by {' and '.join(missed)}" if missed else ""
         tiles.append(Tile(f"feature {k}{note}", (("true", image), *learnt)))
     return picture(name, tiles, shape, Scale.of(true, *(fit.components for fit in fits)), caption)

@@ -11,7 +11,7 @@ import latens
 from latens.datasets import make_images
 from latens.experiments.against_print import image_separation as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
-from latens.experiments.feature_pictures import FOUND, picture
+from latens.experiments.feature_pictures import LEAST_COSINE, picture
 from latens.experiments.printed import vector_quantizer as printed
 from latens.metrics import match_components
 from latens.plots.fitted import is_signed
@@ -94,7 +94,9 @@ def _separate(model: BinaryFactorAnalysis, x: np.ndarray, truth: Any) -> Separat
     usage[paired] = model.usage_[match.index[paired]]
     on[:, paired] = codes[:, match.index[paired]] > ON
     spare = np.delete(model.components_, match.index[paired], axis=0)
-    return Separated(components, match.similarity, usage, on, model.inverse_transform(codes), match.found(FOUND), spare)
+    return Separated(
+        components, match.similarity, usage, on, model.inverse_transform(codes), match.found(LEAST_COSINE), spare
+    )
 
 
 def _right(fit: Separated, truth: Any) -> np.ndarray:
@@ -217,7 +219,7 @@ def _notes(
     before, after = (float(np.sqrt(np.mean((images - clean) ** 2))) for images in (x, fit.rebuilt))
     return (
         f"From an upper bound of {settings.n_components}, {model.n_components_} components are left; {fit.n_found} of "
-        f"{len(truth.components)} sources are found (cosine of at least {FOUND}), the worst with cosine "
+        f"{len(truth.components)} sources are found (cosine of at least {LEAST_COSINE}), the worst with cosine "
         f"{fit.cosine.min():.3f}.",
         f"Of the {fit.codes.size} switches, {number(100 * float(np.mean(_right(fit, truth))))} % are read correctly. "
         f"Rebuilt images are {number(after)} from the clean ones (rms of a pixel), the mixed images {number(before)}.",

@@ -10,7 +10,7 @@ import numpy as np
 import latens
 from latens.datasets import make_shapes
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result, Verdict
-from latens.experiments.feature_pictures import FOUND, Learnt, compared
+from latens.experiments.feature_pictures import LEAST_COSINE, Learnt, compared
 from latens.metrics import match_components
 from latens.plots.fitted import loadings
 from latens.report import Figure, Section
@@ -78,7 +78,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
             Section(
                 "Judged",
                 figures=(
-                    Figure(bars, f"A feature is found where its cosine is at least {FOUND}.", name="found"),
+                    Figure(bars, f"A feature is found where its cosine is at least {LEAST_COSINE}.", name="found"),
                     Figure(chart, f"On {settings.n_test} images that no model has seen.", name="density"),
                 ),
             ),

@@ -20,7 +20,7 @@ from latens.report.charts.svg import Line, bar_chart, line_chart
 
 __all__ = ["EXPERIMENT"]
 
-LARGE = 100.0  # positive values beyond it are taken as unlogged
+LARGEST_LOGGED = 100.0  # positive values beyond it are taken as unlogged
 N_TOP = 5  # features named for a factor and view
 MISSING = {"", "NA", "NaN", "nan", "NULL"}
 
@@ -105,7 +105,7 @@ def _tables(settings: Settings, rng: np.random.Generator) -> tuple[dict[str, She
         except ValueError:
             labels |= {column: list(values) for column, values in zip(columns, zip(*cells, strict=True), strict=True)}
             continue
-        if np.nanmin(x) >= 0 and np.nanmax(x) > LARGE:
+        if np.nanmin(x) >= 0 and np.nanmax(x) > LARGEST_LOGGED:
             x, logged = np.log1p(x), [*logged, name]
         sheets[name] = Sheet(x, rows, columns)
     if not sheets:

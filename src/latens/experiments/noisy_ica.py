@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 import latens
 from latens.datasets import make_ica
-from latens.estimators.beside.peers import factors_then_fast_ica, fast_ica, picard
+from latens.estimators.comparisons.peers import factors_then_fast_ica, fast_ica, picard
 from latens.experiments.against_print import noisy_ica as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.printed import noisy_ica as printed

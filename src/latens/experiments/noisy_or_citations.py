@@ -10,7 +10,7 @@ import numpy as np
 import latens
 from latens.datasets import CauseTruth, make_citations
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
-from latens.experiments.feature_pictures import FOUND, unscrolled
+from latens.experiments.feature_pictures import LEAST_COSINE, unscrolled
 from latens.metrics import match_components
 from latens.report import Figure, Section
 from latens.report.charts.images.pixels import Scale
@@ -48,14 +48,14 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
     match = match_components(model.components_, truth.components)
     rows = [_judged(k, match.index[k], match.similarity[k], model, truth, authors) for k in range(len(truth.names))]
     columns = ("community", "cosine", "members", "found", "wrongly added", "cited most, as found")
-    found = match.found(FOUND)
+    found = match.found(LEAST_COSINE)
     right = sum(row[2] == row[3] and row[4] == 0 for row in rows)
     shared = int(np.sum(np.sum(truth.components > 0, axis=0) > 1))
     both = int(np.sum(np.sum(model.components_ > MEMBER, axis=0)[np.sum(truth.components > 0, axis=0) > 1] > 1))
     note = (
-        f"{found} of {len(truth.names)} communities are found (cosine of at least {FOUND}), {right} with exactly their "
-        f"members; {both} of {shared} authors of two communities are placed in both. {model.n_components_} causes are "
-        f"left of {settings.upper_bound}."
+        f"{found} of {len(truth.names)} communities are found (cosine of at least {LEAST_COSINE}), {right} with "
+        f"exactly their members; {both} of {shared} authors of two communities are placed in both. "
+        f"{model.n_components_} causes are left of {settings.upper_bound}."
     )
     claim = Claim(
         "slide Real-world data mining",

@@ -10,7 +10,7 @@ import numpy as np
 
 import latens
 from latens.datasets import make_factor_model
-from latens.estimators.beside.peers import scikit_learn_factors
+from latens.estimators.comparisons.peers import scikit_learn_factors
 from latens.estimators.fitted_parts import fitted_parts
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result, Verdict
@@ -170,7 +170,7 @@ def _claims(panels: list[Panel], settings: Settings) -> tuple[Claim, ...]:
         mean, _ = _mean(panel, "covariance")
         sga, em = mean[NAMES.index("online SGA")], mean[NAMES.index("online EM")]
         moved = [size for size in n if size > settings.warm_up]  # before, both rest at their start
-        ahead = [size for size, a, b in zip(n, em, sga, strict=True) if a < b and size in moved]
+        sizes_won = [size for size, a, b in zip(n, em, sga, strict=True) if a < b and size in moved]
         said = {
             10.0: "online EM is ahead of SGA up to T = 20,000 at D = 100, from T = 1000 on at D = 1000",
             100.0: "online EM outperforms SGA for all sample sizes",
@@ -178,7 +178,7 @@ def _claims(panels: list[Panel], settings: Settings) -> tuple[Claim, ...]:
         }.get(panel.top, "")
         if not said:
             continue
-        found = f"online EM is ahead at T = {', '.join(map(str, ahead)) or 'none'} of {', '.join(map(str, n))}; "
+        found = f"online EM is ahead at T = {', '.join(map(str, sizes_won)) or 'none'} of {', '.join(map(str, n))}; "
         best = mean[NAMES.index("exact"), -1]
         found += f"at the end SGA {sga[-1]:.3g}, online EM {em[-1]:.3g}, maximum likelihood {best:.3g}"
         late = em[n.index(1000)] / em[-1] if 1000 in n else 1.0
@@ -186,8 +186,8 @@ def _claims(panels: list[Panel], settings: Settings) -> tuple[Claim, ...]:
             found += f"; from T = 1000 to the end online EM comes {late:.2f} times nearer"
             fine = sga[-1] > 10 * em[-1] and late < 3
         else:
-            fine = len(ahead) > len(moved) // 2 if panel.top == 10.0 else len(ahead) == len(moved)
-        verdict: Verdict = "agrees" if fine else "agrees in part" if ahead else "does not come back"
+            fine = len(sizes_won) > len(moved) // 2 if panel.top == 10.0 else len(sizes_won) == len(moved)
+        verdict: Verdict = "agrees" if fine else "agrees in part" if sizes_won else "does not come back"
         claims.append(Claim(f"figure 5.1, D = {panel.d}, [1, {panel.top:g}]", said, found, verdict))
     stuck = Claim(
         "section 5.2",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.estimators.beside.peers import diabetes
+from latens.estimators.comparisons.peers import diabetes
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.parallel import side_by_side
@@ -148,21 +148,21 @@ def _trial(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndar
 
     path = np.array(list(sgd_path(problem.gradient, batches, start, rate, n_steps)))[settings.n_before * per_epoch :]
     draws = np.array(list(langevin_path(problem.gradient, batches, start, rate, n_steps, rng)))
-    along: dict[str, At] = {
+    by_solver: dict[str, At] = {
         "SGD iterates": lambda _, end: _moments(path[:end]),
         "SWAG": _collected(Swag(d, rank=min(20, d)), path, per_epoch),
     }
     for solver in ("online-sga", "online-em"):
         for k in settings.ranks:
             model = latens.FactorAnalysis(k, solver=solver, random_state=int(rng.integers(2**31)))
-            along[f"{solver}, K = {k}"] = _followed(model, path)
+            by_solver[f"{solver}, K = {k}"] = _followed(model, path)
     sampled: dict[str, At] = {"Langevin": lambda _, end: _moments(draws[:end])}
     for k in settings.ranks:
         sampled[f"Langevin, K = {k}"] = _followed(latens.FactorAnalysis(k), draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that gradient ascent diverges is part of the picture
         outcomes = {}
-        for ways, rows in ((along, path), (sampled, draws)):
+        for ways, rows in ((by_solver, path), (sampled, draws)):
             step, before = settings.every * per_epoch, n_steps - len(rows)
             ends = range(len(rows) % step or step, len(rows) + 1, step)
             for name, at in ways.items():

@@ -186,8 +186,8 @@ def _compared(
                 [_predicted(settings, data, draws[kind], net, rows) for net in members]
                 for members, rows in zip(nets, places, strict=True)
             ]
-            for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
-                mixed = [np.concatenate(group[:taken], axis=1) for group in predictions]
+            for method, n_mixed in ((kind, 1), (SEVERAL[kind], settings.n_members)):
+                mixed = [np.concatenate(group[:n_mixed], axis=1) for group in predictions]
                 heights, left_out, noises = _tested(mixed, targets)
                 own = int(np.argmax(left_out)) if kind == LAST_LAYER else settings.scales.index(1.0)
                 answers[method].heights[split, each] = heights - np.log(standard[split][2])

@@ -18,7 +18,7 @@ from latens.families.point_beta import PointBeta
 
 __all__ = ["Beta"]
 
-MANY = 2**13  # distributions from which on a compiled pass over them is worth its loading
+FEWEST_TO_COMPILE = 2**13  # distributions from which on a compiled pass over them is worth its loading
 
 
 @record
@@ -42,7 +42,7 @@ class Beta:
     @cached_property
     def mean_log(self) -> tuple[Floats, Floats]:
         """E[log p] and E[log(1 - p)]."""
-        if np.size(self.on) >= MANY:
+        if np.size(self.on) >= FEWEST_TO_COMPILE:
             log_on, log_off, vars(self)["_betaln"] = _compiled_logs(self.on, self.off)
             return log_on, log_off
         both = digamma(self.on + self.off)
@@ -75,7 +75,7 @@ class Beta:
 
     @cached_property
     def _betaln(self) -> Floats:
-        if np.size(self.on) >= MANY:
+        if np.size(self.on) >= FEWEST_TO_COMPILE:
             log_on, log_off, log_norm = _compiled_logs(self.on, self.off)
             vars(self)["mean_log"] = log_on, log_off  # as the property would cache it
             return log_norm

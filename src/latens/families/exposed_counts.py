@@ -232,7 +232,7 @@ def _log_rising(x: Array, size: Floats) -> Array:
 
 
 def _integrated(x: Array, s: Array, shape: Floats, rate: Floats, size: float) -> Array:
-    """(n, K), log of the chance of counts (n, 1) with exposures (n, 1), rates being Gamma(shape, rate), (K,) each.
+    """(n, K), log probability of counts (n, 1) with exposures (n, 1), rates being Gamma(shape, rate), (K,) each.
 
     On the scale of v = log rate the integrand is log-concave, with its mode at the root of a quadratic; the trapezoidal
     rule runs between the places at which it has fallen by NATS_CUT_OFF.

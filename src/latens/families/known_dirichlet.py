@@ -14,7 +14,7 @@ from latens.array.fields import record, sized
 
 __all__ = ["KnownDirichlet"]
 
-SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+SMALLEST_SHARE = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
@@ -23,7 +23,7 @@ class KnownDirichlet:
 
     @property
     def mean_log(self) -> Floats:
-        return np.log(np.maximum(self.mean, SMALLEST))
+        return np.log(np.maximum(self.mean, SMALLEST_SHARE))
 
     def tiled(self, k: int) -> KnownDirichlet:
         """Equal shares of k components."""

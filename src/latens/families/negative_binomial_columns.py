@@ -28,7 +28,7 @@ __all__ = ["SIZES", "NegativeBinomialColumns", "NegativeBinomialPoints"]
 
 SIZES = 2.0 ** (np.arange(-26, 67) / 4)  # from .011 to 92,000
 LEAST_WEIGHT = 1e-14  # of a size that still changes a sum
-LARGE = 32.0  # from here on Stirling's series is exact to rounding
+STIRLING_FROM = 32.0  # from here on Stirling's series is exact to rounding
 
 
 @record
@@ -225,9 +225,9 @@ def _log_beta(a: Floats, b: Floats) -> Floats:
 
 def _log_gamma_gain(a: Floats, b: Floats) -> Floats:
     """log Gamma(a + b) - log Gamma(a), by Stirling's series where a is large."""
-    high = np.maximum(a, LARGE)
+    high = np.maximum(a, STIRLING_FROM)
     gain = (high - 0.5) * np.log1p(b / high) + b * (np.log(high + b) - 1) + _rest(high + b) - _rest(high)
-    return np.where(a >= LARGE, gain, gammaln(a + b) - gammaln(a))
+    return np.where(a >= STIRLING_FROM, gain, gammaln(a + b) - gammaln(a))
 
 
 def _rest(x: Floats) -> Floats:
@@ -238,9 +238,9 @@ def _rest(x: Floats) -> Floats:
 
 def _digamma_gain(a: Floats, b: Floats) -> Floats:
     """digamma(a + b) - digamma(a), the same way."""
-    high = np.maximum(a, LARGE)
+    high = np.maximum(a, STIRLING_FROM)
     gain = np.log1p(b / high) + _digamma_rest(high + b) - _digamma_rest(high)
-    return np.where(a >= LARGE, gain, digamma(a + b) - digamma(a))
+    return np.where(a >= STIRLING_FROM, gain, digamma(a + b) - digamma(a))
 
 
 def _digamma_rest(x: Floats) -> Floats:

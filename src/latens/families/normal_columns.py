@@ -4,6 +4,14 @@
     mu_kd | tau_kd  ~ Normal(mean_kd, 1 / (strength_kd tau_kd))
 
 A last axis of length 1 stands for all columns.
+
+Where values are rounded to steps of h, what is known of an entry is that it lies within h / 2 of its value. By Jensen's
+inequality, with u uniform there,
+
+    log P(x - h/2 < u < x + h/2) >= log h + E[log Normal(u)],     E[(u - mu)^2] = (x - mu)^2 + h^2 / 12
+
+so that the variance of rounding, h^2 / 12, is added to every square. No cluster of one value is narrower than that, and
+none gains more than the logarithm of how rare its value is, which its label costs.
 """
 
 from __future__ import annotations
@@ -16,7 +24,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.fields import positive, real, record
+from latens.array.fields import positive, real, record, sized
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
@@ -33,6 +41,7 @@ class NormalColumns:
     shape: Floats = positive("k columns")
     rate: Floats = positive("k 1|d")  # one for each cluster where shared
     shared: bool = False  # one variance for all columns of a cluster
+    rounding: Floats | None = sized("d", default=None)  # h^2 / 12 of each column, 0 where it has no steps
     joint: ClassVar[bool] = False
 
     @property
@@ -64,7 +73,8 @@ class NormalColumns:
     def natural(self) -> tuple[Floats, Floats]:
         """E[log Normal(x)] = theta'[x, x^2] + sum_d level, as (K, Q) and (K, D); squares are summed where shared."""
         tau = self.noise.mean
-        level = 0.5 * (self.noise.mean_log - LOG_2PI - 1 / self.strength - tau * self.mean**2)
+        square = self._with_rounding(np.ones(1), self.mean**2)
+        level = 0.5 * (self.noise.mean_log - LOG_2PI - 1 / self.strength - tau * square)
         return np.concatenate([tau * self.mean, -0.5 * tau], axis=1), np.asarray(level)
 
     def tiled(self, k: int) -> NormalColumns:
@@ -77,10 +87,10 @@ class NormalColumns:
         """
         strength = self.strength + (seen if mass is None else mass)
         mean = (self.strength * self.mean + x) / strength
-        left = self._pooled(self.strength * self.mean**2 - strength * mean**2) + xx
+        left = self._pooled(self.strength * self.mean**2 - strength * mean**2) + self._with_rounding(seen, xx)
         count = self._pooled(np.broadcast_to(seen, mean.shape)) if self.shared else seen
         noise = self.noise.observe(count, np.maximum(left, 0.0))  # rounding may make it negative
-        return NormalColumns(mean, strength, noise.shape, noise.rate, self.shared)
+        return NormalColumns(mean, strength, noise.shape, noise.rate, self.shared, self.rounding)
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`."""
@@ -117,7 +127,7 @@ class NormalColumns:
         strength = np.broadcast_to(after - self.strength, full)
         weighted = prior.strength * prior.mean + x - self.strength * self.mean
         before = self._pooled(prior.strength * prior.mean**2 - self.strength * self.mean**2)
-        rate = prior.rate + 0.5 * (before + xx) - self.rate
+        rate = prior.rate + 0.5 * (before + self._with_rounding(seen, xx)) - self.rate
         count = self._pooled(np.broadcast_to(seen, full)) if self.shared else seen
         about = self._pooled(self.mean * weighted - 0.5 * strength * self.mean**2) - rate
         own = noise.slopes_towards(prior.shape + 0.5 * count - self.shape + 0 * self.rate, -about)
@@ -179,10 +189,15 @@ class NormalColumns:
         shape = (len(self.mean), 1) if self.shared else self.mean.shape
         noise = 1 / rng.gamma(np.broadcast_to(self.shape, shape), 1 / np.broadcast_to(self.rate, shape))
         mean = self.mean + rng.normal(size=self.mean.shape) * np.sqrt(noise / self.strength)
-        return NormalMeans(noise, mean, np.zeros((len(mean), 1)))
+        return NormalMeans(noise, mean, np.zeros((len(mean), 1)), self.rounding)
 
     def only(self, keep: Index) -> NormalColumns:
-        return NormalColumns(self.mean[keep], self.strength[keep], self.shape[keep], self.rate[keep], self.shared)
+        at = (self.mean[keep], self.strength[keep], self.shape[keep], self.rate[keep])
+        return NormalColumns(*at, self.shared, self.rounding)
+
+    def _with_rounding(self, seen: Floats, squares: Floats) -> Floats:
+        """Sums of squares of so many entries, with what rounding adds to each; shared variances know of none."""
+        return squares if self.rounding is None else np.asarray(squares + seen * self.rounding)
 
     def _pooled(self, each: Floats) -> Floats:
         return np.asarray(each.sum(axis=1, keepdims=True) if self.shared else each)

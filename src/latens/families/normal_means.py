@@ -27,6 +27,7 @@ class NormalMeans:
     noise: Floats = sized("k 1")  # known, so no domain in which it could be improved
     mean: Floats = real("k d")
     spread: Floats = positive("k columns")
+    rounding: Floats | None = sized("d", default=None)  # of entries, as in `NormalColumns`, whose draws these may be
     joint: ClassVar[bool] = False
 
     @property
@@ -50,7 +51,7 @@ class NormalMeans:
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalMeans:
         """Posterior after seen_kd entries with sums x; their squares say nothing about the mean."""
         spread = 1 / (1 / self.spread + seen / self.noise)
-        return NormalMeans(self.noise, spread * (self.mean / self.spread + x / self.noise), spread)
+        return NormalMeans(self.noise, spread * (self.mean / self.spread + x / self.noise), spread, self.rounding)
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`."""
@@ -73,7 +74,8 @@ class NormalMeans:
         """(n, K), log E_q[p(row | cluster)] over observed entries: Gaussian, wider by the means' uncertainty."""
         xp, width = array_namespace(x), self.row_variance
         gaps = [((x - like(m, x)) ** 2 * seen) @ like(1 / w, x) for m, w in zip(self.mean, width, strict=True)]
-        return -0.5 * (xp.stack(gaps, axis=1) + seen @ like((LOG_2PI + np.log(width)).T, x))
+        rounded = 0.0 if self.rounding is None else self.rounding / width
+        return -0.5 * (xp.stack(gaps, axis=1) + seen @ like((LOG_2PI + np.log(width) + rounded).T, x))
 
     def draw(self, label: Index, rng: np.random.Generator) -> Floats:
         """(n, D), one row of each cluster in `label`, at the means."""
@@ -82,10 +84,10 @@ class NormalMeans:
 
     def sample(self, rng: np.random.Generator) -> NormalMeans:
         mean = self.mean + rng.normal(size=self.mean.shape) * np.sqrt(self.spread)
-        return NormalMeans(self.noise, mean, np.zeros_like(self.spread))
+        return NormalMeans(self.noise, mean, np.zeros_like(self.spread), self.rounding)
 
     def only(self, keep: Index) -> NormalMeans:
-        return NormalMeans(self.noise[keep], self.mean[keep], self.spread[keep])
+        return NormalMeans(self.noise[keep], self.mean[keep], self.spread[keep], self.rounding)
 
 
 def summed_like(each: Floats, of: Floats) -> Floats:

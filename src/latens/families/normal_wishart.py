@@ -60,11 +60,16 @@ class NormalWishart:
 
     @cached_value
     def axes(self) -> Floats | None:
-        """(D, D), along which the first cluster is expected to be round; None where they are those of the columns."""
+        """(D, D), along which the first cluster is expected to be round; None where they are those of the columns.
+
+        Of all such axes those nearest to the columns in units of their own, which go with them in any order.
+        """
         scatter = self.scatter[0]
         if np.count_nonzero(scatter) == np.count_nonzero(np.diagonal(scatter)):
             return None
-        return np.asarray(np.linalg.inv(cholesky(self.scatter[:1]))[0].T)
+        scale = np.sqrt(np.diagonal(scatter))
+        variances, directions = np.linalg.eigh(scatter / scale[:, None] / scale)
+        return np.asarray((directions / np.sqrt(variances)) @ directions.T / scale[:, None])
 
     @property
     def covariance(self) -> Floats:

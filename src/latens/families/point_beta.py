@@ -14,7 +14,7 @@ from latens.array.fields import record, unit
 
 __all__ = ["PointBeta"]
 
-SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+SMALLEST_CHANCE = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
@@ -24,14 +24,14 @@ class PointBeta:
     @classmethod
     def of(cls, mean: Floats) -> PointBeta:
         """With 0 and 1 moved by less than a rounding error, so that logarithms stay finite."""
-        return cls(np.clip(mean, SMALLEST, 1 - np.finfo(float).epsneg))
+        return cls(np.clip(mean, SMALLEST_CHANCE, 1 - np.finfo(float).epsneg))
 
     @property
     def mean_log(self) -> tuple[Floats, Floats]:
         return np.log(self.mean), np.log1p(-self.mean)
 
     def observe(self, on: Floats, off: Floats, *, current: Any = None) -> PointBeta:
-        return PointBeta.of(on / np.maximum(on + off, SMALLEST))
+        return PointBeta.of(on / np.maximum(on + off, SMALLEST_CHANCE))
 
     def log_likelihood(self, on: Floats, off: Floats) -> float:
         log_p, log_not_p = self.mean_log

@@ -14,7 +14,7 @@ from latens.array.fields import record, simplex
 
 __all__ = ["PointDirichlet"]
 
-SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+SMALLEST_SHARE = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
@@ -23,17 +23,17 @@ class PointDirichlet:
 
     @property
     def mean_log(self) -> Floats:
-        return np.log(np.maximum(self.mean, SMALLEST))
+        return np.log(np.maximum(self.mean, SMALLEST_SHARE))
 
     def observe(self, counts: Floats, *, current: Any = None) -> PointDirichlet:
-        return PointDirichlet(counts / max(counts.sum(), SMALLEST) if counts.sum() > 0 else self.mean)
+        return PointDirichlet(counts / max(counts.sum(), SMALLEST_SHARE) if counts.sum() > 0 else self.mean)
 
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
 
     def slopes(self, prior: Any, counts: Floats) -> dict[str, Floats]:
         """Derivatives of `log_likelihood(counts)`."""
-        return {"mean": counts / np.maximum(self.mean, SMALLEST)}
+        return {"mean": counts / np.maximum(self.mean, SMALLEST_SHARE)}
 
     def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
@@ -43,4 +43,4 @@ class PointDirichlet:
         return self
 
     def only(self, keep: Index) -> PointDirichlet:
-        return PointDirichlet(self.mean[keep] / max(self.mean[keep].sum(), SMALLEST))
+        return PointDirichlet(self.mean[keep] / max(self.mean[keep].sum(), SMALLEST_SHARE))

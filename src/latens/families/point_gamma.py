@@ -14,7 +14,7 @@ from latens.array.fields import positive, record
 
 __all__ = ["PointGamma"]
 
-SMALLEST, LARGEST = 1e-300, 1e3  # logarithms stay finite, and e^-t is 0 to rounding long before the upper end
+SMALLEST_RATE, LARGEST_RATE = 1e-300, 1e3  # logarithms stay finite, and e^-t is 0 to rounding long before the upper end
 
 
 @record
@@ -31,7 +31,7 @@ class PointGamma:
         return -np.expm1(-self.mean)
 
     def observe_events(self, events: Floats, exposure: Floats) -> PointGamma:
-        return PointGamma(np.clip(events / np.maximum(exposure, SMALLEST), SMALLEST, LARGEST))
+        return PointGamma(np.clip(events / np.maximum(exposure, SMALLEST_RATE), SMALLEST_RATE, LARGEST_RATE))
 
     def log_counts(self, events: Floats, exposure: Floats) -> float:
         return float(np.sum(events * self.mean_log - exposure * self.mean))

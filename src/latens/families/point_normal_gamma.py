@@ -17,10 +17,10 @@ from latens.array.fields import positive, real, record, sized
 from latens.array.linalg import symmetric_pinv, times_columns
 from latens.array.transfer import like
 
-__all__ = ["FLATTEST", "LOG_2PI", "PointNormalGamma"]
+__all__ = ["LEAST_POWER", "LOG_2PI", "PointNormalGamma"]
 
 LOG_2PI = math.log(2 * math.pi)
-FLATTEST = 1e-100  # power of a density that says nothing
+LEAST_POWER = 1e-100  # power of a density that says nothing
 
 
 @record
@@ -99,7 +99,7 @@ class PointNormalGamma:
 
     def to_power(self, t: float) -> PointNormalGamma:
         """So that its density of rows is, but for a factor, this one's to the power t."""
-        return PointNormalGamma(self.mean, self.noise / max(t, FLATTEST))
+        return PointNormalGamma(self.mean, self.noise / max(t, LEAST_POWER))
 
     def kl(self, other: Any) -> float:
         return 0.0

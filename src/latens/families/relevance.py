@@ -18,9 +18,9 @@ from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 
-__all__ = ["PROPER", "Relevance", "drawn", "learnt"]
+__all__ = ["SHAPE_OF_PROPER", "Relevance", "drawn", "learnt"]
 
-PROPER = 1.0  # shape of a Gamma that says where a number is, and not much more
+SHAPE_OF_PROPER = 1.0  # shape of a Gamma that says where a number is, and not much more
 
 
 @record
@@ -122,7 +122,7 @@ class Relevance:
     def about(self) -> tuple[tuple[float, Floats], tuple[float, float]]:
         """(shape, rate) of the noise and of one relevance for all: proper Gamma priors centred at this posterior."""
         alpha = float(np.exp(np.mean(np.log(self.alpha.mean)))) if len(self.alpha.mean) else 1.0
-        return (PROPER, PROPER / self.tau), (PROPER, PROPER / alpha)
+        return (SHAPE_OF_PROPER, SHAPE_OF_PROPER / self.tau), (SHAPE_OF_PROPER, SHAPE_OF_PROPER / alpha)
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         return self.weights.log_likelihood(seen, zz, zx, xx)

@@ -40,7 +40,7 @@ __all__ = ["FREEDOMS", "StudentColumns", "StudentPoints", "trimmed"]
 FREEDOMS: Floats = np.array([2.0**i for i in range(9)])  # from 1 to 256
 G = len(FREEDOMS)
 LEAST_WEIGHT = 1e-14  # of degrees of freedom that still change a sum
-TRIMMED = 0.02  # share at either end of a column that a start takes for outliers
+TRIMMED_SHARE = 0.02  # share at either end of a column that a start takes for outliers
 NATS_CUT_OFF = 30.0  # nats below its height at which an integrand is cut off
 STEP = 0.5  # of a trapezoidal rule, in widths of the integrand: an error below 1e-7
 
@@ -243,7 +243,7 @@ class StudentPoints:
 
 def trimmed(x: Floats) -> Floats:
     """(n, D), columns of complete rows whose ends are cut off."""
-    return np.asarray(np.clip(x, *np.quantile(x, (TRIMMED, 1 - TRIMMED), axis=0)))
+    return np.asarray(np.clip(x, *np.quantile(x, (TRIMMED_SHARE, 1 - TRIMMED_SHARE), axis=0)))
 
 
 def _top(nu: Floats) -> Floats:

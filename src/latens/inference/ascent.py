@@ -20,6 +20,7 @@ from latens.core import (
     Expanding,
     Fit,
     Forgetful,
+    Fused,
     Iteration,
     L,
     Leaping,
@@ -172,6 +173,8 @@ def _iterated(
 ) -> tuple[State, Iteration]:
     """The state after one local and one global step, and what is told of them."""
     clock = time.perf_counter()
+    if _offers(model, Fused):
+        model.prepare(state.q)
     locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
     q, stats = advance(model, state.q, stats)
     return State(q, stats, locals_, step + 1), measure(model, q, stats, step, clock, log_scale)
@@ -241,6 +244,8 @@ def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> 
         local = local_fixed_point(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
         return None, model.statistics(batch, local)
     steps = model  # what is asked for beside them does not tell that it has them
+    if _offers(model, Fused) and (found := model.inferred(q, batch, warm)) is not None:
+        return found
     if _offers(model, Averaging) and steps.exact_local(q):
         return None, steps.statistics(batch, model.code_moments(q, batch))
     local = model.local_step(q, batch, warm)

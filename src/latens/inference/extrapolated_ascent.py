@@ -24,10 +24,12 @@ from latens.core.coordinates import Chart
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["ascend_in_leaps"]
+__all__ = ["ascend_in_leaps", "settled"]
 
-BETWEEN = 7  # iterations between leaps
-FARTHEST = 1.0  # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
+ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
+LARGEST_STEP = (
+    1.0  # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
+)
 ROUNDING = 32 * float(np.finfo(float).eps)
 
 
@@ -48,7 +50,9 @@ def ascend_in_leaps(
     iterations since the last leap.
     """
     state, before, left = start, None, max_iter
-    between = max_iter if isinstance(model, Stretching) else BETWEEN  # steps that are stretched lead elsewhere
+    between = (
+        max_iter if isinstance(model, Stretching) else ITERATIONS_BETWEEN_LEAPS
+    )  # steps that are stretched lead elsewhere
     while True:
         watch = _Watch(enough, None if before is None else before.elbo)
         n_steps = min(between, left)
@@ -72,6 +76,29 @@ def ascend_in_leaps(
             return fit
         ahead = None if watch.fell else _leap(watch.points)
         state, before = (fit.state, None) if ahead is None else (replace(fit.state, q=ahead, stats=None), fit)
+
+
+def settled(
+    model: Steps[B, Q, L, S],
+    batches: Sequence[Any],
+    start: State,
+    nats: float,
+    max_iter: int,
+    over: Callable[[], bool] | None,
+    sweep: Sweep,
+    log_scale: float | Floats,
+) -> Fit:
+    """Where leaps lead from a state that has statistics, until an iteration gains so few nats or time is over."""
+    return ascend_in_leaps(
+        model,
+        batches,
+        start,
+        max_iter=max_iter,
+        tol=nats / max(start.stats.n, 1.0),
+        enough=lambda gain, _: gain < nats or (over is not None and over()),
+        sweep=sweep,
+        log_scale=log_scale,
+    )
 
 
 @dataclass
@@ -110,4 +137,4 @@ def _leap(points: Sequence[Any]) -> Any | None:
     products += ROUNDING * np.trace(products) * np.eye(len(products))  # steps may all go the same way
     shares = np.linalg.solve(products, np.ones(len(products)))
     way = np.stack(trail[1:], axis=1) @ (shares / shares.sum())
-    return chart.at(way) if np.isfinite(way).all() and np.abs(way).max() < FARTHEST else None
+    return chart.at(way) if np.isfinite(way).all() and np.abs(way).max() < LARGEST_STEP else None

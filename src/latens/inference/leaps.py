@@ -24,7 +24,9 @@ __all__ = ["leapt"]
 MOST_PAIRS = 7
 MOST_STEPS = 10.0  # at once, along a direction in which they shrink, and of all together in lengths of the last
 MOST_GROWING_STEPS = 8.0  # the same where they grow
-SEEN = 0.1  # of the largest: size of a direction, of moves of unit length, below which they do not tell it
+LEAST_RELATIVE_SIZE = (
+    0.1  # of the largest: size of a direction, of moves of unit length, below which they do not tell it
+)
 
 
 def leapt(
@@ -79,7 +81,7 @@ def _leap(model: Leaping, state: State, free: NDArray[np.bool_] | None) -> Float
     products = model.products(state.q, state.stats, moves)  # of moves, of changes of steps, and of the last step
     size = np.sqrt(np.diagonal(products)[:n]) + np.finfo(float).tiny
     squares, turned = np.linalg.eigh(products[:n, :n] / size / size[:, None])
-    clear = squares > SEEN**2 * squares[-1]
+    clear = squares > LEAST_RELATIVE_SIZE**2 * squares[-1]
     shares = (turned[:, clear] / np.sqrt(squares[clear])).T / size  # of the moves, in directions of unit length
     change = shares @ products[n:-1, :n] @ shares.T
     rate, axes = np.linalg.eigh(0.5 * (change + change.T))

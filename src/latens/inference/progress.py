@@ -15,7 +15,7 @@ from latens.inference.sweep import BlockCounter, block_counter
 __all__ = ["ProgressBar"]
 
 WIDTH = 20
-REWRITTEN = 0.2  # seconds between two lines at least
+SECONDS_BETWEEN_LINES = 0.2  # seconds between two lines at least
 
 
 class ProgressBar:
@@ -60,14 +60,14 @@ class ProgressBar:
         else:
             self._gain = event.elbo - last.elbo
         self._last, self._done, self._blocks = event, self._done + 1, ""
-        if now - self._shown > REWRITTEN:
+        if now - self._shown > SECONDS_BETWEEN_LINES:
             self._shown = now
             self._write(event)
 
     def show_blocks(self, done: int, total: int) -> None:
         """Note how far the pass is that is under way."""
         now = time.perf_counter()
-        if not self.active or now - self._shown <= REWRITTEN:
+        if not self.active or now - self._shown <= SECONDS_BETWEEN_LINES:
             return
         self._shown, self._blocks = now, f"{done}/{total} blocks of a pass"
         if self._last is not None:

@@ -13,7 +13,7 @@ from latens.inference.online import Combine, follow
 
 __all__ = ["pass_stochastically"]
 
-ALL = 2**62  # batches: more than any pass has
+MOST_BATCHES = 2**62  # batches: more than any pass has
 
 
 def pass_stochastically(
@@ -47,7 +47,7 @@ def pass_stochastically(
     converged = stopped = interrupted = False
     try:
         for number in range(len(so_far), max_passes):
-            one_pass = follow(model, batches(number), state, combine=combine, every=ALL, log_scale=log_scale)
+            one_pass = follow(model, batches(number), state, combine=combine, every=MOST_BATCHES, log_scale=log_scale)
             state, event = one_pass.state, replace(one_pass.trace[-1], step=number)
             gain = event.elbo - trace[-1].elbo if trace else float("inf")
             trace.append(event)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import count
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -27,6 +27,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+FEW_NUMBERS = 2**15  # whose sum takes less time than to wait for the interpreter
+MOST_WAITING = 64  # sums of so few numbers that are left for the end of a pass
 SECONDS_BETWEEN_LOOKS = 0.1  # at a pass: how far it is, and whether somebody wants to stop it
 
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
@@ -65,6 +67,7 @@ class _Share:
     """The blocks of one pass, which threads take one by one; whoever has the second of two sums adds them.
 
     Neither a thread nor the one that waits for all hands a block over: each time would be a wait for the interpreter.
+    Nor do threads add sums of few numbers, unless there are many of them: at the end nobody waits for who does.
     """
 
     def __init__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> None:
@@ -75,6 +78,7 @@ class _Share:
         self.is_over, self.n_done = False, 0
         self._next, self._lock = count(), Lock()
         self._sums = dict[tuple[int, int], Any]()  # by level and place: of 2^level blocks each
+        self._most_waiting: int | None = None  # sums that are left for the end; not known before the first
 
     def work(self) -> None:
         try:
@@ -88,9 +92,11 @@ class _Share:
     def _add(self, place: int, total: Any) -> None:
         """As `tree_sum` does: neighbours in pairs, then pairs of pairs."""
         level = 0
+        if self._most_waiting is None:
+            self._most_waiting = MOST_WAITING if _n_numbers(total) <= FEW_NUMBERS else 0
         while True:
             with self._lock:
-                other = self._sums.pop((level, place ^ 1), None)
+                other = self._sums.pop((level, place ^ 1), None) if len(self._sums) >= self._most_waiting else None
                 if other is None:
                     self._sums[level, place] = total
                     self.n_done += 1
@@ -99,11 +105,24 @@ class _Share:
             level, place = level + 1, place // 2
 
     def total(self) -> Any:
-        """Of what has no neighbour, from right to left."""
-        (*rest, (_, total)) = sorted(self._sums.items(), key=lambda item: -item[0][0])
+        """Of neighbours that are left, and then of what has none, from right to left."""
+        sums = self._sums
+        while (pair := next((at for at in sums if at[1] % 2 == 0 and (at[0], at[1] + 1) in sums), None)) is not None:
+            level, place = pair
+            sums[level + 1, place // 2] = sums.pop(pair) + sums.pop((level, place + 1))
+        (*rest, (_, total)) = sorted(sums.items(), key=lambda item: -item[0][0])
         for _, part in reversed(rest):
             total = part + total
         return total
+
+
+def _n_numbers(total: Any) -> int:
+    """About how many numbers statistics are made of."""
+    if isinstance(total, Mapping):
+        return sum(map(_n_numbers, total.values()))
+    if is_dataclass(total):
+        return sum(_n_numbers(getattr(total, part.name)) for part in fields(total))
+    return int(getattr(total, "size", 1))
 
 
 def tree_sum(parts: Iterable[Any]) -> Any:

@@ -461,7 +461,7 @@ def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int |
     if isinstance(source, str | os.PathLike):
         return load_tables(Path(source).expanduser(), format, sep, sheet)
     if hasattr(source, "columns"):
-        return laid_out({"x": RawTable.of_frame(source)}, format)
+        return laid_out({"x": RawTable.of_frame(source).with_codes_as_levels(source)}, format)
     raise TableRefused(f"a {type(source).__name__} cannot be read; give the path of a file, or a data frame.")
 
 

@@ -10,6 +10,8 @@ from typing import Any
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
+    "SIGNS",
+    "are_codes",
     "are_dates",
     "is_absent",
     "is_missing_mark",
@@ -31,9 +33,11 @@ _MARKS = (
     "#REF!",
     "#NULL!",
 )
+SIGNS = ("?", "-", "--", ".")  # marks of missing values that somebody may mean as a level
 MISSING_MARKS = tuple(
-    dict.fromkeys(["", *(form for mark in _MARKS for form in (mark, mark.lower(), mark.upper())), "?", "-", "--", "."])
+    dict.fromkeys(["", *(form for mark in _MARKS for form in (mark, mark.lower(), mark.upper())), *SIGNS])
 )
+MOST_CODES = 20  # distinct whole numbers, written as text without anything around them, that may be names of levels
 NONE_WORDS = (
     "None",
     "none",
@@ -56,6 +60,15 @@ def is_missing_mark(cell: str) -> bool:
     [True, True, True, False]
     """
     return cell.strip() in _MARK_SET
+
+
+def are_codes(cells: Collection[str]) -> bool:
+    """Whether these distinct cells are a few whole numbers without anything around them, such as numbers of batches.
+
+    >>> are_codes(["1", "2", "3"]), are_codes(["1.0", "2.0", "4.0"]), are_codes(["1.5", "2", "3"])
+    (True, True, False)
+    """
+    return 2 < len(cells) <= MOST_CODES and all(cell.removesuffix(".0").isdigit() for cell in cells)
 
 
 def are_dates(cells: Collection[str]) -> bool:

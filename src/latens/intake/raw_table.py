@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.marks import NONE_WORDS, is_absent, is_missing_mark, plain_number
+from latens.intake.marks import NONE_WORDS, are_codes, is_absent, is_missing_mark, plain_number
 
 __all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "logged_columns", "was_read"]
 
@@ -70,6 +70,23 @@ class RawTable:
         values = _frame_values(frame, names, levels)
         own = getattr(frame.index, "start", None) != 0 or getattr(frame.index, "step", None) != 1
         return cls(names, values, levels, tuple(map(str, frame.index)) if own else None, **more)
+
+    def with_codes_as_levels(self, frame: Any, but: Collection[str] = ()) -> RawTable:
+        """Its columns of text that hold a few whole numbers and nothing else as levels, but for some.
+
+        In a data frame that has columns of numbers, somebody made them text, to say that they are names of levels;
+        where all is text, or marks of missing values are among them, nobody did.
+        """
+        if not any(values.dtype.kind == "f" for values in self.values):
+            return self
+        found = dict(self.levels)
+        for name, values, own in zip(self.names, self.values, frame.columns, strict=True):
+            if values.dtype != object or name in found or name in but:
+                continue
+            cells = {value for value in values if value is not None}
+            if are_codes(cells) and not any(isinstance(cell, str) and is_missing_mark(cell) for cell in frame[own]):
+                found[name] = tuple(sorted(cells, key=float))
+        return replace(self, levels=found)
 
     def holds(self, word: str) -> bool:
         """Whether any cell is this word, whatever its case, or this number."""

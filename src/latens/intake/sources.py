@@ -110,7 +110,7 @@ def _parquet(path: Path) -> dict[str, Table]:
         raise TableRefused(
             f"{path.name} is no Parquet file that can be read ({str(error).splitlines()[0]})."
         ) from error
-    return {"x": RawTable.of_frame(frame)}
+    return {"x": RawTable.of_frame(frame).with_codes_as_levels(frame)}
 
 
 def _excel(path: Path, sheet: str | int | None = None) -> dict[str, Table]:

@@ -193,11 +193,11 @@ def tell_several_ways(columns: Sequence[Column]) -> None:
         if not found:
             continue
         seen, _, remedy = said.partition("; --")[0].rpartition(": ")
-        taken = "they are taken as levels" if column.is_kept else "the column is left out"
+        consequence = "they are taken as levels" if column.is_kept else "the column is left out"
         levels = "" if column.is_kept else f"; to have levels, latens.read(..., category=[{column.name!r}])"
         warn(
             MixedNumbers(
-                f"column {column.name!r} holds numbers that are written in several ways, {seen}: {taken}.",
+                f"column {column.name!r} holds numbers that are written in several ways, {seen}: {consequence}.",
                 f"To have numbers, {remedy}{levels}.",
             )
         )

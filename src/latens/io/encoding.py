@@ -24,9 +24,9 @@ from latens.io.archive.npy import dtype_name
 from latens.io.checks.type_checks import fits, hints_of
 from latens.io.registry import name_of, record_class
 
-__all__ = ["DEEPEST", "decode", "encode"]
+__all__ = ["MOST_LEVELS", "decode", "encode"]
 
-DEEPEST = 32  # levels of nesting; a model has about ten
+MOST_LEVELS = 32  # levels of nesting; a model has about ten
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -35,8 +35,8 @@ Take = Callable[[int], Any]  # the array of a number
 
 def encode(value: Any, arrays: list[Any], where: str, depth: int = 0) -> Any:
     """JSON for `value`; arrays are appended to `arrays`. `where` names the value in errors."""
-    if depth > DEEPEST:
-        raise TypeError(f"{where} is nested more than {DEEPEST} levels deep; a file cannot hold that.")
+    if depth > MOST_LEVELS:
+        raise TypeError(f"{where} is nested more than {MOST_LEVELS} levels deep; a file cannot hold that.")
     if value is None or isinstance(value, str):
         return value if value is None else str(value)
     if isinstance(value, bool | np.bool_):
@@ -71,8 +71,8 @@ def encode(value: Any, arrays: list[Any], where: str, depth: int = 0) -> Any:
 
 def decode(node: Any, take: Take, where: str, depth: int = 0) -> Any:
     """The value that `encode` wrote, or a refusal that says where it is none."""
-    if depth > DEEPEST:
-        raise FileRefused(f"{where} is nested more than {DEEPEST} levels deep; no model is.")
+    if depth > MOST_LEVELS:
+        raise FileRefused(f"{where} is nested more than {MOST_LEVELS} levels deep; no model is.")
     if node is None or isinstance(node, bool | int | float | str):
         return node
     if isinstance(node, list):

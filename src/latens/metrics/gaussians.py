@@ -25,7 +25,7 @@ __all__ = ["covariance_distance", "gaussian_kl", "wasserstein2"]
 STEP = 0.25  # of the trapezoids, in e-folds
 FOLDS_BEYOND = 12.0  # e-folds past both ends of the spectrum, where the integrand is its limit to the last digit
 ASYMMETRY = 1e-8  # of a covariance, in units of the standard deviations; more is no rounding
-INDEFINITE = 1e-10  # of its largest eigenvalue: as far below 0 as rounding may take the smallest
+LARGEST_NEGATIVE_SHARE = 1e-10  # of its largest eigenvalue: as far below 0 as rounding may take the smallest
 MOST_DENSE = 200  # columns up to which square roots of whole matrices are cheaper, and sharper
 
 
@@ -214,7 +214,7 @@ def _definite(given: Any, name: str) -> tuple[Floats, Floats]:
     """Mean and covariance of what has no negative variance in any direction."""
     mean, covariance = _dense(given)
     values = np.linalg.eigvalsh(covariance)
-    if values[0] < -INDEFINITE * max(float(values[-1]), 0.0) or values[-1] < 0:
+    if values[0] < -LARGEST_NEGATIVE_SHARE * max(float(values[-1]), 0.0) or values[-1] < 0:
         raise ValueError(
             f"the covariance of {name} is not positive definite: it has the eigenvalue {values[0]:.3g} beside "
             f"{values[-1]:.3g}; give one of real columns, or raise its eigenvalues to 0."

@@ -21,7 +21,7 @@ from latens.families.relevance import Relevance
 __all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp", "with_ones"]
 
 Loadings = Relevance | PointNormalGamma
-SINGLE = 1e-10  # between the rounding errors of double and of single precision
+LARGEST_DOUBLE_ROUNDING = 1e-10  # between the rounding errors of double and of single precision
 
 
 def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tuple[Array, Array]:
@@ -62,7 +62,9 @@ def sharp(batch: Rows, tau: Floats) -> Rows:
     """
     xp = array_namespace(batch.x)
     eps = float(xp.finfo(batch.x.dtype).eps)
-    if eps < SINGLE or eps * float(np.sum(tau * batch.squares)) < 0.3 * eps**0.5 * float(batch.counts.sum()):
+    if eps < LARGEST_DOUBLE_ROUNDING or eps * float(np.sum(tau * batch.squares)) < 0.3 * eps**0.5 * float(
+        batch.counts.sum()
+    ):
         return batch
     return replace(batch, x=xp.astype(batch.x, xp.float64))
 

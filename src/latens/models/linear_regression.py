@@ -34,7 +34,7 @@ from latens.models.regression_sums import RegressionRows, RegressionSums, Spectr
 
 __all__ = ["LinearRegression", "Moments", "Nothing"]
 
-WIDEST = 32.0  # e-folds beyond the data's own scales, to either side, in which the evidence is searched
+LOG_RANGE = 32.0  # e-folds beyond the data's own scales, to either side, in which the evidence is searched
 STEP = 0.5
 
 Moments = RegressionSums | RegressionRows  # all that a regression knows of its rows
@@ -173,7 +173,7 @@ def _top(height: Callable[[Floats], Floats], low: float, high: float) -> float:
 
     Slopes are differences of fourth order; heights alone would tell the place to half the digits only.
     """
-    grid = np.arange(low - WIDEST, high + WIDEST + STEP, STEP)
+    grid = np.arange(low - LOG_RANGE, high + LOG_RANGE + STEP, STEP)
     best = int(np.argmax(height(grid)))
     if best in (0, len(grid) - 1):
         return float(grid[best])

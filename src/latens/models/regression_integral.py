@@ -148,12 +148,12 @@ class RegressionIntegral:
         if np.isfinite(self.dof):
             noise = noise * self.dof / rng.chisquare(self.dof, n)
         steps = rng.normal(size=(n, len(self.axes)))
-        along, scales = steps, np.sqrt(self.spreads[:, at].T * noise[:, None])
+        coordinates, scales = steps, np.sqrt(self.spreads[:, at].T * noise[:, None])
         if not self._is_whole:
-            along = steps @ self.axes
-            steps = (steps - along @ self.axes.T) * np.sqrt(noise / self.ratios[at])[:, None]
+            coordinates = steps @ self.axes
+            steps = (steps - coordinates @ self.axes.T) * np.sqrt(noise / self.ratios[at])[:, None]
         line = self.level + rng.normal(size=n) * np.sqrt(noise * self.per_row)
-        weights = (self.centres[:, at].T + along * scales) @ self.axes.T
+        weights = (self.centres[:, at].T + coordinates * scales) @ self.axes.T
         return np.asarray((weights if self._is_whole else weights + steps) / self.unit), line, noise
 
     @property

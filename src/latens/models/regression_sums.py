@@ -226,12 +226,12 @@ class Spectrum:
         """Their posterior given the expectations of both."""
         precisions, (alpha, beta) = (alpha, beta), (expected(alpha), expected(beta))
         at, r = self.axes, len(self.axes.values)
-        along = 1 / (alpha + beta * at.values)
-        mean = at.scaled[:, :r] @ (beta * np.sqrt(at.values) * self.heights * along) / at.size
+        variances = 1 / (alpha + beta * at.values)
+        mean = at.scaled[:, :r] @ (beta * np.sqrt(at.values) * self.heights * variances) / at.size
         if not at.is_whole:
-            return RegressionPosterior.spanned(mean, at.scaled / at.size[:, None], along, 1 / alpha, *precisions)
+            return RegressionPosterior.spanned(mean, at.scaled / at.size[:, None], variances, 1 / alpha, *precisions)
         variance = np.full(len(at.size), 1 / alpha)
-        variance[:r] = along
+        variance[:r] = variances
         covariance = (at.scaled * variance) @ at.scaled.T / at.size / at.size[:, None]
         log_det = float(np.sum(np.log(variance)))
         return RegressionPosterior(mean, 0.5 * (covariance + covariance.T), *precisions, log_det)

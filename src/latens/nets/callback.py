@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PosteriorCallback"]  # noqa: F822 (made by __getattr__)
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-SHARDED = ("FSDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy")  # no process holds all weights
+SHARDED_STRATEGIES = ("FSDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy")  # no process holds all weights
 
 
 class Collecting:
@@ -91,7 +91,7 @@ class Collecting:
     # what Lightning calls
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        if type(trainer.strategy).__name__ in SHARDED:
+        if type(trainer.strategy).__name__ in SHARDED_STRATEGIES:
             raise ValueError(
                 f"{type(trainer.strategy).__name__} shares the weights out to several processes, so that none can "
                 "collect them; train with 'ddp', or choose weights that are not shared out and collect them yourself."

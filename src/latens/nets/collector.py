@@ -107,7 +107,7 @@ class Collector(Draws):
         moved = torch.stack([step, self._variance[::stride].mean()])
         on_device = torch.cat([self._measured(snapshot), moved])
         arrival = _sent(on_device)
-        taken = self._update_on_device(snapshot, on_device)
+        is_updated = self._update_on_device(snapshot, on_device)
         measures = arrival()  # the one wait for the device
         if not np.isfinite(measures).all():
             raise FloatingPointError(
@@ -116,7 +116,7 @@ class Collector(Draws):
             )
         self.n += 1
         self._answer, self._watched = None, watched
-        if not taken:
+        if not is_updated:
             self._take(snapshot, measures[:-2])
         if before is not None:
             self._warn_of_stillness(*measures[-2:])

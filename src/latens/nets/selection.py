@@ -136,17 +136,17 @@ def _chosen(parameters: dict[str, Any], chosen: Chooser) -> list[str]:
             raise ValueError(f"parameters= chose none of {_listed(parameters)}.")
         return names
     wanted = [chosen] if isinstance(chosen, str) else list(chosen)
-    taken: set[str] = set()
+    selected: set[str] = set()
     for entry in wanted:
         prefix = entry.rstrip(".") + "."
         found = [name for name, p in parameters.items() if name.startswith(prefix) and p.requires_grad]
         found += [entry] if entry in parameters else []
         if not found:
             raise ValueError(f"parameters= names {entry!r}; the module's weights are {_listed(parameters)}.")
-        taken.update(found)
-    if not taken:
+        selected.update(found)
+    if not selected:
         raise ValueError(f"parameters= is empty; name some of {_listed(parameters)}.")
-    return [name for name in parameters if name in taken]
+    return [name for name in parameters if name in selected]
 
 
 def _listed(parameters: dict[str, Any]) -> str:

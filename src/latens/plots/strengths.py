@@ -23,7 +23,7 @@ __all__ = ["ClassRow", "Strengths", "class_rows", "strengths"]
 
 LOADING = "loading"
 IN_SD = "loading (sd of the column)"
-APART = "distance from the mean of all rows (sd of the column)"
+DISTANCE_LABEL = "distance from the mean of all rows (sd of the column)"
 CHANCE = "probability of a 1"
 
 
@@ -61,7 +61,7 @@ def strengths(model: Any, view: str | None = None, X: Any = None) -> Strengths:
     """Of one view or of all, those side by side; X gives units to a stand-in, and names to columns without."""
     if hasattr(model, "profiles_") and hasattr(model, "columns_"):
         rows = class_rows(model)
-        return Strengths(np.stack([row.strength for row in rows], axis=1), [row.name for row in rows], APART)
+        return Strengths(np.stack([row.strength for row in rows], axis=1), [row.name for row in rows], DISTANCE_LABEL)
     values, columns = loadings_table(model, view, X)
     if getattr(type(model), "binary", False):
         return Strengths(values, columns, CHANCE)
@@ -72,7 +72,7 @@ def strengths(model: Any, view: str | None = None, X: Any = None) -> Strengths:
         spread = spread[model.layout_.bounds[model.layout_.views.index(view)]]
     grouped = hasattr(model, "weights_")
     centre = np.asarray(model.weights_) @ values if grouped else np.zeros(values.shape[1])
-    return Strengths(_over(values - centre, spread), columns, APART if grouped else IN_SD)
+    return Strengths(_over(values - centre, spread), columns, DISTANCE_LABEL if grouped else IN_SD)
 
 
 def class_rows(model: Any) -> list[ClassRow]:

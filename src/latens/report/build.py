@@ -49,9 +49,9 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     fit.details,
 )
 
-BESIDE = ("groups", "exposure", "covariates", "precision")  # what `fit` may take besides rows
+ROLES_BESIDE_ROWS = ("groups", "exposure", "covariates", "precision")  # what `fit` may take besides rows
 
-COMPARED = (  # facts in the table of several models
+FACTS_COMPARED = (  # facts in the table of several models
     *("true found", "components", "causes", "clusters", "classes", "factors", "sources"),
     *("bound (nats)", "log-likelihood (nats)", "log evidence (nats)", "log score (nats)"),
     "seconds",
@@ -120,7 +120,7 @@ def report(
         return write_result(model, path, title)
     if is_weight_posterior(model):
         return write_weights(model, X, path, title, y)
-    beside = {name: about.pop(name) for name in BESIDE if name in about}
+    beside = {name: about.pop(name) for name in ROLES_BESIDE_ROWS if name in about}
     given = {**(about.pop("given", None) or {}), **beside}
     entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, given=given, **about)
     return report_many([entry], path, title or type(model).__name__)
@@ -177,6 +177,6 @@ def _chapter(entry: Entry, number: int) -> Section:
 def _overview(chapters: Sequence[Section], text: str) -> Section:
     """The main facts of all models in one table."""
     known = {label for chapter in chapters for label, _ in chapter.facts}
-    labels = [label for label in COMPARED if label in known]
+    labels = [label for label in FACTS_COMPARED if label in known]
     rows = tuple((chapter.title, *(dict(chapter.facts).get(label, "") for label in labels)) for chapter in chapters)
     return Section("Overview", text, table=Table(("", *labels), rows))

@@ -12,7 +12,7 @@ from latens.diagnose.halves import Stability
 from latens.diagnose.numbers import Sweep
 from latens.diagnose.result import Ranked, Result
 from latens.report.charts.intervals import interval_chart
-from latens.report.charts.svg import WIDE, Line, bar_chart, line_chart
+from latens.report.charts.svg import WIDTH_OF_PAGE, Line, bar_chart, line_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.page import write_page
 
@@ -40,7 +40,7 @@ def _figures(result: Result) -> tuple[Figure, ...]:
         return ()
     label = f"{ranked.label}, nats behind the first"
     chart = interval_chart(
-        list(ranked.names), np.array(ranked.differences), np.array(ranked.errors), label=label, width=WIDE
+        list(ranked.names), np.array(ranked.differences), np.array(ranked.errors), label=label, width=WIDTH_OF_PAGE
     )
     errors = "" if np.isnan(ranked.errors).all() else " Thick lines are one, thin lines two paired standard errors."
     return (Figure(chart, f"How far each is behind the first.{errors}", wide=True),)

@@ -23,7 +23,7 @@ from latens.system.fingerprint import fingerprint
 
 __all__ = ["Entry"]
 
-SPOKEN = {"yes_no": "yes/no", "dispersed_counts": "dispersed counts"}  # views by kind of column
+SPOKEN_KINDS = {"yes_no": "yes/no", "dispersed_counts": "dispersed counts"}  # views by kind of column
 NOUNS = {
     "clusters": ("cluster", "clusters"),
     "classes": ("class", "classes"),
@@ -230,7 +230,7 @@ class Entry:
     def view_names(self) -> list[str]:
         """What its views are called on the page."""
         names = [str(view) for view in self.model.layout_.views]
-        return [SPOKEN.get(name, name) for name in names] if self.by_kind else names
+        return [SPOKEN_KINDS.get(name, name) for name in names] if self.by_kind else names
 
     @property
     def names(self) -> list[str]:

@@ -29,11 +29,13 @@ __all__ = ["DaskSweep", "dask_source", "gathered", "map_chunks"]
 
 ARITY = 16  # a power of two: the tree of sums is then that of pairs
 PATIENCE = 45.0  # seconds in which no worker has anything to do before a pass is given up
-LOOKED = 2.0  # seconds between two looks at how far a pass is
+SECONDS_BETWEEN_LOOKS = 2.0  # seconds between two looks at how far a pass is
 RETRIES = 3
-UNDONE = ("waiting", "queued", "no-worker", "processing")  # states of a task of Dask
-GATHERED = 100 * 2**20  # bytes up to which a collection is fetched: a pass over chunks costs milliseconds for each
-LOST = "chunks of X were lost with their worker and cannot be made again"
+STATES_OF_UNDONE = ("waiting", "queued", "no-worker", "processing")  # states of a task of Dask
+MOST_BYTES_GATHERED = (
+    100 * 2**20
+)  # bytes up to which a collection is fetched: a pass over chunks costs milliseconds for each
+LOST_CHUNKS = "chunks of X were lost with their worker and cannot be made again"
 REMEDY = (
     "give lazy chunks (read from files) or persist them anew, not data that were scattered, and fit again (with "
     "checkpoint= a fit goes on where it was)."
@@ -45,7 +47,7 @@ _log = logging.getLogger(__name__)
 def gathered(X: Any) -> Any | None:
     """The rows themselves where they are few, else None; how many they are must be known without work."""
     _refuse_gpu(getattr(X, "_meta", None))
-    if hasattr(X, "columns") or not X.nbytes < GATHERED:  # of unknown chunks it is NaN
+    if hasattr(X, "columns") or not X.nbytes < MOST_BYTES_GATHERED:  # of unknown chunks it is NaN
         return None
     _log.info("X is a Dask array of %.1f MB and is fetched: passes over so few rows cost more.", X.nbytes / 2**20)
     values = X.compute()
@@ -137,13 +139,13 @@ class DaskSweep:
             self._wait_for(futures, n_blocks)
             return list(self.client.gather(futures))
         except (distributed.CancelledError, distributed.KilledWorker) as error:
-            raise RuntimeError(f"{LOST} ({type(error).__name__}); {REMEDY}") from error
+            raise RuntimeError(f"{LOST_CHUNKS} ({type(error).__name__}); {REMEDY}") from error
 
     def _wait_for(self, futures: list[Any], n_blocks: int) -> None:
         idle_since = None
         while True:
             try:
-                require("distributed", "dask").wait(futures, timeout=LOOKED)
+                require("distributed", "dask").wait(futures, timeout=SECONDS_BETWEEN_LOOKS)
                 return
             except TimeoutError:
                 left = min(self.client.run_on_scheduler(_to_be_done), n_blocks)  # other fits may be on the cluster, too
@@ -161,14 +163,14 @@ class DaskSweep:
                 f"the cluster has had no worker for {self.patience:g} seconds; start workers and fit again (with "
                 "checkpoint= a fit goes on where it was)."
             )
-        return f"{LOST} (no worker has had anything to do for {self.patience:g} seconds); {REMEDY}"
+        return f"{LOST_CHUNKS} (no worker has had anything to do for {self.patience:g} seconds); {REMEDY}"
 
 
 def _to_be_done(dask_scheduler: Any) -> int:
     """Blocks of the pass that nobody has taken the step on yet; runs on the scheduler, which names its argument."""
     key_split = require("dask.utils", "dask").key_split  # what Dask calls the tasks of a function
     groups = [dask_scheduler.task_groups.get(key_split(step.__name__)) for step in (_on_block, _sum_on_block)]
-    return sum(group.states[state] for group in groups if group is not None for state in UNDONE)
+    return sum(group.states[state] for group in groups if group is not None for state in STATES_OF_UNDONE)
 
 
 def _tree(delayed: Any, sums: list[Any]) -> Any:

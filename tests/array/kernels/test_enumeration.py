@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.on_off.enumeration import second_moments, state_chances, switch_moments
-from latens.array.kernels.on_off.enumeration_numba import APART, scratch
+from latens.array.kernels.on_off.enumeration_numba import NUMBERS_BETWEEN_SUMS, scratch
 from latens.array.states import all_states
 from latens.array.transfer import host
 
@@ -73,4 +73,4 @@ def test_scratch_always_lies_as_far_apart(k: int) -> None:
     """Closer than a compiled sum is wide, arrays are summed one by one, to other bits: it depended on free memory."""
     for _ in range(3):
         at = [part.ctypes.data for part in scratch(2**k)]
-        assert set(np.diff(at)) == {8 * (2**k + APART)}
+        assert set(np.diff(at)) == {8 * (2**k + NUMBERS_BETWEEN_SUMS)}

@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 import pytest
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_beyond_one, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_beyond_one, log_normal, shrunk
 
 OPTIONS = {**COMPILED, "cache": False}
 DIGITS = 3 * np.finfo(float).eps
@@ -37,7 +37,7 @@ def many(seed: int = 0) -> np.ndarray:
 
 
 def test_powers_and_what_they_lack_to_one() -> None:
-    x = np.concatenate([many()[many() < FARTHEST], np.linspace(0, FARTHEST, 5001), [0.0]])
+    x = np.concatenate([many()[many() < LARGEST_EXPONENT], np.linspace(0, LARGEST_EXPONENT, 5001), [0.0]])
     power, loss = np.empty_like(x), np.empty_like(x)
     apply_shrunk(x, power, loss)
     assert power == pytest.approx(np.exp(-x), rel=DIGITS, abs=0)
@@ -45,10 +45,10 @@ def test_powers_and_what_they_lack_to_one() -> None:
 
 
 def test_powers_beyond_the_range_stay_at_its_end() -> None:
-    x = np.array([FARTHEST, 1e9, np.inf, np.nan])
+    x = np.array([LARGEST_EXPONENT, 1e9, np.inf, np.nan])
     power, loss = np.empty_like(x), np.empty_like(x)
     apply_shrunk(x, power, loss)
-    assert power[:3] == pytest.approx(np.exp(-FARTHEST), rel=1e-12)
+    assert power[:3] == pytest.approx(np.exp(-LARGEST_EXPONENT), rel=1e-12)
     assert np.array_equal(loss[:3], np.ones(3))
     assert np.isnan(power[3])
     assert np.isnan(loss[3])

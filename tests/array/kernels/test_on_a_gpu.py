@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
-from latens.array.kernels.row_posteriors.student import student_scales, student_scales_plain
+from latens.array.kernels.row_posteriors.student import (
+    student_moments,
+    student_moments_plain,
+    student_scales,
+    student_scales_plain,
+)
 from latens.array.packed_symmetric import (
     moment_pairs,
     moment_pairs_plain,
@@ -58,6 +63,17 @@ def test_normal_rows_of_packed_products(k: int) -> None:
     drive, diagonal = tensor(rng.normal(size=(301, k))), tensor(rng.random((1, k)) + 0.1)
     for found, plain in zip(normal_rows(drive, gram, diagonal), normal_rows_plain(drive, gram, diagonal), strict=True):
         assert host(found) == pytest.approx(host(plain), abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 3, 16, 20, 32, 40])
+def test_moments_of_student_sources(k: int) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(k, k + 4))
+    gram, drive = tensor((root @ root.T)[np.triu_indices(k)][None]), tensor(rng.normal(size=(301, k)))
+    was, tails = tensor(rng.uniform(0.5, 2, (301, k))), tensor(rng.uniform(1, 9, k))
+    given = drive, gram, was, tails, 0.5 * (tails + 1)
+    for found, plain in zip(student_moments(*given), student_moments_plain(*given), strict=True):
+        assert host(found) == pytest.approx(host(plain), abs=1e-10)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one spread", "a spread per row"])

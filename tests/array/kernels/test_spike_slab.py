@@ -66,6 +66,16 @@ def test_odds_beyond_all_numbers_switch_for_good() -> None:
     assert np.isfinite(found.entropy).all()
 
 
+@pytest.mark.parametrize("times", [30, 300, 3000])
+def test_coefficients_that_are_all_but_certain(times: float) -> None:
+    """Chances of which some are too small to be told from 0 or 1, or to be multiplied by each other."""
+    drive, *rest = problem(200, 4, shared=True)
+    given = (times * drive, *rest)
+    found, plain = sweep_spikes(*given), sweep_spikes_plain(*given)
+    for name in Spikes._fields:
+        assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=1e-9, abs=1e-12), name
+
+
 def test_single_precision_sweeps_stay_single_and_come_close() -> None:
     given = problem(40, 4, shared=False)
     single = sweep_spikes(*(part.astype(np.float32) for part in given))
@@ -75,14 +85,15 @@ def test_single_precision_sweeps_stay_single_and_come_close() -> None:
 
 
 @pytest.mark.parametrize("p", [1, 8, 21])
-def test_what_is_listed_is_subtracted(p: int) -> None:
+@pytest.mark.parametrize("v", [1, 3])
+def test_what_is_listed_is_subtracted(p: int, v: int) -> None:
     rng = np.random.default_rng(p)
     gone = rng.random((43, 30)) < 0.4
     gone[3], gone[4] = True, False
-    lists, values, there = csr_array(gone), rng.normal(size=(p, 30)), (rng.random(43) < 0.8).astype(float)
-    out = np.empty((p, 43))
-    subtract_listed(lists.indptr, lists.indices, values, values.sum(axis=1), there, out)
-    assert out == pytest.approx(values.sum(axis=1)[:, None] * there - values @ gone.T, rel=1e-10, abs=1e-12)
+    lists, values, there = csr_array(gone), rng.normal(size=(p, 30)), (rng.random((v, 43)) < 0.8).astype(float)
+    whole, out = rng.normal(size=(v, p)), np.empty((p, 43))
+    subtract_listed(lists.indptr, lists.indices, values, whole, there, out)
+    assert out == pytest.approx(whole.T @ there - values @ gone.T, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["one per row", "shared"])

@@ -48,7 +48,9 @@ VARIANTS = {
     "classes-overdispersed": ("negative-binomial", "bernoulli"),
     "classes-mixed": ("gaussian", "categorical", "negative-binomial", "bernoulli", "poisson", "ordinal"),
     "classes-outliers": ("student", "bernoulli"),
+    "classes-rounded": ("rounded", "bernoulli"),
 }
+STEP = 0.7  # of rounded columns
 
 
 def prior(kind: str, d: int) -> Any:
@@ -56,6 +58,8 @@ def prior(kind: str, d: int) -> Any:
     wide = np.linspace(1.2, 2.1, d)[None]
     if kind == "gaussian":
         return _normals(d)
+    if kind == "rounded":
+        return replace(_normals(d), rounding=np.full(d, STEP**2 / 12))
     if kind == "student":
         return StudentColumns.prior(_normals(d))
     if kind == "bernoulli":
@@ -103,7 +107,7 @@ class Listed(Cut):
 def made(x: Any, kind: str) -> Any:
     """What a column of that kind holds where the contract has real numbers."""
     xp = array_namespace(x)
-    if kind in ("gaussian", "student"):
+    if kind in ("gaussian", "student", "rounded"):
         return x
     if kind == "bernoulli":
         return xp.astype(x > 0, x.dtype)
@@ -143,7 +147,20 @@ def _column_evidence(kind: str, part: Any, i: int, groups: list[np.ndarray]) -> 
         middle = float(part.normal.mean[0, i * len(FREEDOMS)])
         each = [sum(_heavy(tuple(group), nu, middle, rate) for group in groups) for nu in FREEDOMS]
         return float(logsumexp(each) - np.log(len(FREEDOMS)))
+    if kind == "rounded":
+        return sum(_rounded(part, i, group) for group in groups)
     return sum(_chain(kind, part, i, group) for group in groups)
+
+
+def _rounded(part: Any, i: int, values: np.ndarray) -> float:
+    """Log evidence of exp(E[log Normal(u)]), u uniform about each value: below that of where the values lie."""
+    m, b, shape, rate = part.mean[0, i], part.strength[0, 0], part.shape[0, 0], part.rate[0, i]
+    n = len(values)
+    middle = (b * m + values.sum()) / (b + n)
+    left = np.sum((values - middle) ** 2 + STEP**2 / 12) + b * (m - middle) ** 2
+    after = shape + n / 2
+    noise = gammaln(after) - gammaln(shape) + shape * np.log(rate) - after * np.log(rate + left / 2)
+    return float(noise + 0.5 * (np.log(b / (b + n)) - n * np.log(2 * np.pi)))
 
 
 @cache

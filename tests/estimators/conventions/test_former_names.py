@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,8 @@ def test_present_names_do_not_warn() -> None:
         model = clone(regression(weight_precision="gamma", noise_precision=2.0))
         model.set_params(weight_precision=1.0)
     assert model.weight_precision == 1.0
+
+
+def test_the_page_on_what_stays_names_the_warning() -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "what_stays.md"
+    assert "`FutureWarning`" in page.read_text("utf-8")

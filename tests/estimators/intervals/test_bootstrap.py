@@ -45,7 +45,7 @@ def test_overlapping_clusters_vary_as_response_says() -> None:
 def test_factors_that_may_be_turned_are_not_sound() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(200, 6))
-    table = latens.FactorAnalysis(2, prior="ml", random_state=0).fit(X).intervals(X, method="bootstrap")
+    table = latens.FactorAnalysis(2, prior="ard", random_state=0).fit(X).intervals(X, method="bootstrap")
     sound = {name: [row[8] for row in table.rows if row[0] == name] for name in ("components", "noise_variance")}
     assert not any(sound["components"])
     assert all(sound["noise_variance"])

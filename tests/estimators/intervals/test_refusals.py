@@ -115,7 +115,10 @@ def test_chances_that_round_to_1_are_at_an_end_of_their_range() -> None:
     assert not np.isnan(answer["std"]).any()
 
 
-@pytest.mark.parametrize("name", ["GaussianMixture", "NoisyICA", "FactorAnalysis"])
+@pytest.mark.parametrize(
+    "name",
+    ["GaussianMixture", "NoisyICA", "FactorAnalysis", "LatentClassAnalysis", "MultiViewFactorAnalysis", "NoisyOr"],
+)
 def test_rows_of_a_scan_are_read_in_passes_and_others_refused(name: str) -> None:
     subject = SUBJECTS[name]
     X = subject.rows(60)
@@ -125,8 +128,22 @@ def test_rows_of_a_scan_are_read_in_passes_and_others_refused(name: str) -> None
     assert answer["std"] == pytest.approx(expected["std"], rel=1e-3)
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         ask(model, latens.scan(subject.rows(60, seed=4)))
-    with pytest.raises(ValueError, match="rows of a scan are neither drawn anew nor sampled"):
+    with pytest.raises(ValueError, match="rows of a scan or a Dask collection are neither drawn anew nor sampled"):
         ask(model, latens.scan(X), method="bootstrap")
+    with pytest.raises(ValueError, match="sample_weight cannot be given beside rows that are read in blocks"):
+        ask(model, latens.scan(X), sample_weight=np.ones(60))
+
+
+def test_views_of_scans_are_those_of_the_fit_and_no_others() -> None:
+    X = SUBJECTS["MultiViewFactorAnalysis"].rows(60)
+    views = {"a": latens.scan(X[:, :2]), "b": latens.scan(X[:, 2:])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(views)
+    answer, expected = ask(model, views), ask(model, {"a": X[:, :2], "b": X[:, 2:]})
+    assert answer["std"] == pytest.approx(expected["std"], rel=1e-3)
+    with pytest.raises(ValueError, match=r"X has the views 'b', 'a' .*; the fit had 'a', 'b'"):
+        ask(model, {"b": views["b"], "a": views["a"]})
 
 
 def test_all_rows_of_a_stream_are_those_of_its_fit() -> None:

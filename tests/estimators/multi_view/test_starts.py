@@ -67,7 +67,7 @@ def test_factors_of_several_views_that_are_the_same_begin_once() -> None:
     assert _once(alike, np.array([0.2, 0.0, 0.1])) == [0]
 
 
-@pytest.mark.parametrize(("max_iter", "longest"), [(1, 1), (6, 2), (1000, starts.TRIED)])
+@pytest.mark.parametrize(("max_iter", "longest"), [(1, 1), (6, 2), (1000, starts.ITERATIONS_OF_TRIAL)])
 def test_a_trial_takes_no_more_than_a_third_of_a_fit(
     max_iter: int, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

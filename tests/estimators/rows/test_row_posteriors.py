@@ -91,7 +91,7 @@ def test_a_cluster_does_not_keep_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "GATHERED", 0)
+    monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 0)
     x = dask.array.from_array(rows("sources"), chunks=(100, 6))
     with (
         Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None),

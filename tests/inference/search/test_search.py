@@ -238,6 +238,49 @@ def test_a_bound_that_rests_on_codes_which_rows_do_not_find_again_is_not_returne
     assert plain.elbo > fit.elbo  # an ascent that is asked for without a search is what it is
 
 
+def test_codes_that_rows_do_not_find_again_are_settled_before_moves_are_judged_by_them() -> None:
+    rng, k = np.random.default_rng(0), 20
+    codes = (rng.random((150, k)) < 0.5).astype(float)
+    rows = Rows(codes @ rng.normal(size=(k, 3)) + 1e-3 * rng.normal(size=(150, 3)))
+    model, planted = BinaryFactors(3, e_step=MeanField()), Switches(codes)
+    q = model.prior(k)
+    for _ in range(20):
+        q = model.global_step(q, model.statistics(rows, planted))
+    search = Search(model, partial(ascend, model, tol=1e-6), seed=0, limit=k, max_iter=100, tol=1e-6, moves=True)
+    start = State(q, locals=(planted,))
+    kept = search._ascended(search._ascend([rows]), [start], None, map)[0]
+    paused = replace(search, pause=10)._settled([kept], [rows], serial_sweep)[0]
+    assert paused.elbo < kept.elbo - 2 * NATS_OF_CODES * rows.n
+    assert len(paused.trace) <= 10
+    assert {event.restart for event in paused.trace} == {0}
+    honest = search._found_again(kept, [rows], serial_sweep)
+    found = replace(search, pause=10, fixed=True)._found([rows], rows, [start], 1)
+    assert max(fit.elbo for fit in found) < kept.elbo - NATS_OF_CODES * rows.n
+    assert max(fit.elbo for fit in found) > honest.elbo - NATS_OF_CODES * rows.n
+
+
+def test_what_stays_far_behind_with_more_components_allowed_is_not_moved_on_all_rows() -> None:
+    rng, model, ascents = np.random.default_rng(0), two_columns(), list[int]()
+    rows = Rows(clumps(rng, [200, 200], [0.0, 6.0]))
+
+    def counted(batches: Any, start: Any, **options: Any) -> Fit:
+        ascents.append(sum(map(len, batches)))
+        return ascend(model, batches, start, **{"tol": 1e-6, **options})
+
+    search = replace(searching(model, pause=5), ascend=counted)
+    part = Rows(rows.x[::4])
+    screens = [search._ascend([part])]
+    start = State(at(model, [3.0]))
+    whole = search.on_all([rows], part, [start], screens=screens)
+    assert whole.state.q.n_components == 2
+    before = len(ascents)
+    behind = replace(search, least=whole.elbo + 1.0 * rows.n).on_all([rows], part, [start], screens=screens)
+    assert len(ascents) == before + 1
+    assert len(behind.trace) <= 5
+    near = replace(search, least=whole.elbo - 1.2 * rows.n).on_all([rows], part, [start], screens=screens)
+    assert near.elbo == whole.elbo
+
+
 def test_scales_of_heavy_sources_that_settle_in_a_few_local_steps_are_found_again() -> None:
     """A single local step from anywhere leaves them far away: an ascent from there would be for nothing."""
     rng, k = np.random.default_rng(0), 4

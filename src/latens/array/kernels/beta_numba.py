@@ -12,7 +12,7 @@ from latens.array.kernels.fastmath_numba import COMPILED, log_normal
 
 __all__ = ["beta_logs"]
 
-LARGE = 8.0  # from which Stirling's series is right to the last place
+STIRLING_FROM = 8.0  # from which Stirling's series is right to the last place
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 # of Stirling's series: Bernoulli's numbers over 2k (2k - 1), and over 2k for its slope
 S1, S2, S3, S4 = 1 / 12, -1 / 360, 1 / 1260, -1 / 1680
@@ -24,13 +24,13 @@ T5, T6, T7, T8 = 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160
 @nb.njit(**COMPILED, inline="always")
 def _log_gamma(x):
     """log Gamma(x) and its derivative for x > 0, without a branch: small x by x (x + 1) ... (x + 7)."""
-    small = x < LARGE
+    small = x < STIRLING_FROM
     u = x * (x + 7.0)  # the product pairs its factors from both ends: u (u + 6) (u + 10) (u + 12)
     inner, outer = (u + 10.0) * (u + 12.0), u * (u + 6.0)
     product = outer * inner
     slope = (2.0 * x + 7.0) * ((2.0 * u + 6.0) * inner + (2.0 * u + 22.0) * outer) / product
     log_product = log_normal(product)  # found in any case: what is only selected is done for several x at once
-    y = x + (LARGE if small else 0.0)
+    y = x + (STIRLING_FROM if small else 0.0)
     log_y, r = log_normal(y), 1.0 / y
     z = r * r
     series = r * (S1 + z * (S2 + z * (S3 + z * (S4 + z * (S5 + z * (S6 + z * (S7 + z * S8)))))))

@@ -18,14 +18,14 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-__all__ = ["COMPILED", "FARTHEST", "SUMS", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
+__all__ = ["COMPILED", "LARGEST_EXPONENT", "SUMS", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
 
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
 
 LOG2_E = 1.4426950408889634
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the first ends in zeros
-FARTHEST = 708.0  # beyond it the power would leave the range of normal numbers
+LARGEST_EXPONENT = 708.0  # beyond it the power would leave the range of normal numbers
 ROUNDING = 1.5 * 2.0**52  # adding it rounds to a whole number, which is then in the last bits
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / factorial(i) for i in range(2, 14))
 # log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)),  s = f / (2 + f),  f from sqrt(1/2) - 1 to sqrt(2) - 1
@@ -33,7 +33,7 @@ R1, R2, R3, R4 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874
 R5, R6, R7 = 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01
 ROOT_2_LESS_1 = 0.41421356237309503
 HALF_ROOT = 0x3FE6A09E00000000  # the bits of sqrt(1/2), roughly
-ONE = 0x3FF0000000000000
+BITS_OF_ONE = 0x3FF0000000000000
 FRACTION = 0x000FFFFFFFFFFFFF
 
 
@@ -53,7 +53,7 @@ def fill(value, out):
 @nb.njit(**COMPILED)
 def shrunk(x):
     """e^-x and 1 - e^-x for x >= 0, both to the last digit; beyond 708 they stay there."""
-    x = -min(x, FARTHEST)
+    x = -min(x, LARGEST_EXPONENT)
     rounded = x * LOG2_E + ROUNDING
     m = rounded - ROUNDING
     r = (x - m * LN_2_HIGH) - m * LN_2_LOW  # e^x = 2^m e^r with r within ln 2 / 2 of 0
@@ -93,6 +93,6 @@ def log_beyond_one(x):
 @nb.njit(**COMPILED)
 def log_normal(x):
     """log x of a positive number in the range of normal ones."""
-    bits = np.float64(x).view(np.int64) + (ONE - HALF_ROOT)
+    bits = np.float64(x).view(np.int64) + (BITS_OF_ONE - HALF_ROOT)
     fraction = np.int64((bits & FRACTION) + HALF_ROOT).view(np.float64)
     return _log_near_one(fraction - 1.0, np.float64((bits >> 52) - 1023))

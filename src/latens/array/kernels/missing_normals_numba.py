@@ -16,7 +16,7 @@ from latens.array.kernels.fastmath_numba import COMPILED
 
 __all__ = ["condition_rows", "row_moments", "sum_completed"]
 
-NEGLIGIBLE = 1e-20  # of a row's membership: what it adds to a sum is below its rounding
+LEAST_MEMBERSHIP = 1e-20  # of a row's membership: what it adds to a sum is below its rounding
 
 
 @nb.njit(**COMPILED)
@@ -137,7 +137,7 @@ def sum_completed(x, order, ends, holes, mean, precision, weight, first, second)
         sums, squares = first[k], second[k]
         for row in order:
             w = weight[row, k]
-            if w < NEGLIGIBLE:
+            if w < LEAST_MEMBERSHIP:
                 continue
             start, stop = ends[row], ends[row + 1]
             hole = holes[start:stop]

@@ -1,6 +1,6 @@
 """Small matrices of rows in Triton's language, for torch rows on a GPU: a lane to a column, all of it in registers.
 
-`inverse_on_gpu`, `moments_on_gpu`, `pairs_on_gpu` and `squares_on_gpu` are None where there is no Triton.
+`inverse_on_gpu`, `moments_on_gpu`, `pairs_on_gpu`, `pairs_there` and `squares_on_gpu` are None without Triton.
 """
 
 # mypy: ignore-errors
@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MOST_INVERTED", "inverse_on_gpu", "moments_on_gpu", "pairs_on_gpu", "squares_on_gpu"]
+__all__ = [
+    "MOST_INVERTED",
+    "N_PRODUCTS",
+    "inverse_on_gpu",
+    "moments_on_gpu",
+    "pairs_on_gpu",
+    "pairs_there",
+    "squares_on_gpu",
+]
 
 MOST_INVERTED = 64  # rows of a matrix that fits into registers
 MOST_UNROLLED = 32  # rows of a matrix whose sweeps are compiled one by one
@@ -24,6 +32,7 @@ N_PRODUCTS = 2048  # that a program takes
 inverse_on_gpu: Any = None
 moments_on_gpu: Any = None
 pairs_on_gpu: Any = None
+pairs_there: Any = None
 squares_on_gpu: Any = None
 
 if find_spec("triton") is not None:
@@ -110,7 +119,7 @@ if find_spec("triton") is not None:
         tl.store(out + row * P + place[None, :], product + vary, mask=ok)
 
     @lru_cache(maxsize=64)
-    def _pairs_there(width, device):
+    def pairs_there(width, device):
         """(P,) each: the columns of pairs a <= b. Kept on the device: sending them would let the host wait for it."""
         import torch
 
@@ -119,7 +128,7 @@ if find_spec("triton") is not None:
     def moments_on_gpu(mean, spread):
         """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), the first K with covariances (1 or n, K, K)."""
         n, width = mean.shape
-        first, second = _pairs_there(width, mean.device)
+        first, second = pairs_there(width, mean.device)
         out = mean.new_empty((n, len(first)))
         block = min(256, triton.next_power_of_2(len(first)))
         rows = max(1, N_PRODUCTS // block)

@@ -12,7 +12,15 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, copy, fill, log_beyond_one, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import (
+    COMPILED,
+    LARGEST_EXPONENT,
+    copy,
+    fill,
+    log_beyond_one,
+    log_normal,
+    shrunk,
+)
 
 __all__ = [
     "N_SIDE",
@@ -30,14 +38,17 @@ __all__ = [
 N_SIDE = 128  # rows side by side in a sweep
 LINE = 8  # numbers in a line of cache
 N_SUMS = 8  # rows summed before they are written out
-TINY = float(np.finfo(np.float64).tiny)
-SURE = 40.0  # log odds of loadings that are in whatever their size
-WIDEST = 300.0  # logarithm of a width
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+LARGEST_CERTAIN = 600.0  # log odds beyond which a chance is the least there is
+LEAST_CHANCE = float(np.exp(-LARGEST_EXPONENT))
+LEAST_POWER = 1e-80  # of e, whose third power is still a normal number: log(1 + x) is x long before
+LOG_ODDS_OF_CERTAIN = 40.0  # log odds of loadings that are in whatever their size
+LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
 N_KEPT = 20  # steps that tell how axes are curved
 N_SMALL = 2  # steps that gain next to nothing, one after the other, where it ends
 N_SHORTER = 20  # times a step is shortened
 LEAST_SHARE = 1e-4  # of what its slope promises, that a step must gain
-CURVED = 1e-10  # cosine of a step and the change of slopes from which they tell a curvature
+LEAST_COSINE = 1e-10  # cosine of a step and the change of slopes from which they tell a curvature
 
 
 @nb.njit(**COMPILED)
@@ -102,12 +113,14 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
             for i in range(m):
                 log_width[i] = log_normal(width[i])
                 logit[i] = odds[i] + 0.5 * (log_width[i] + change[i])
+            for i in range(m):  # numbers below the normal ones take some processors a hundred times as long
+                power[i] = shrunk(min(abs(logit[i]), LARGEST_CERTAIN))[0]
             for i in range(m):
-                power[i] = shrunk(abs(logit[i]))[0]
-            for i in range(m):
-                low = power[i] / (1.0 + power[i])
+                far = abs(logit[i]) > LARGEST_CERTAIN
+                low = LEAST_CHANCE if far else power[i] / (1.0 + power[i])
                 up[i] = low if logit[i] < 0 else 1.0 - low
-                spread[i] += log_beyond_one(power[i]) + low * min(abs(logit[i]), FARTHEST) + 0.5 * up[i] * log_width[i]
+                unsure = log_beyond_one(max(power[i], LEAST_POWER)) + low * min(abs(logit[i]), LARGEST_EXPONENT)
+                spread[i] += unsure + 0.5 * up[i] * log_width[i]
             for i in range(m):
                 new = up[i] * at[i]
                 change[i] = new - own[i]
@@ -133,7 +146,7 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
 
 @nb.njit(**COMPILED)
 def subtract_listed(bounds, listed, values, whole, there, out):
-    """out (P, n): in each column `whole` (P,) if it is `there`, less the columns of `values` listed for it (CSR)."""
+    """out (P, n): in each column those of `whole` (V, P) that are `there` (V, n), less `values` listed for it (CSR)."""
     p, n_values = values.shape
     wide = (p + LINE - 1) // LINE * LINE
     raw = np.empty(n_values * wide + LINE)
@@ -163,7 +176,10 @@ def subtract_listed(bounds, listed, values, whole, there, out):
                 at += 1
         for a in range(p):
             for i in range(start, stop):
-                out[a, i] = whole[a] * there[i] - sums[i - start, a]
+                total = whole[0, a] * there[0, i]
+                for part in range(1, len(whole)):
+                    total += whole[part, a] * there[part, i]
+                out[a, i] = total - sums[i - start, a]
 
 
 @nb.njit(**COMPILED)
@@ -299,7 +315,7 @@ def _inverse(matrix, out):
             if abs(rest[i, a]) > abs(rest[pivot, a]):
                 pivot = i
         size = abs(rest[pivot, a])
-        if not size > TINY:
+        if not size > SMALLEST_NORMAL:
             return -np.inf
         volume += np.log(size)
         for j in range(k):
@@ -366,8 +382,8 @@ def axes_height(mean, variance, ends, dense, second, n, weight, x, slopes):
     for m in range(blocks):
         for a in range(k):
             log_width, chance = x[square + m * k + a], x[square + (blocks + m) * k + a]
-            width[m, a] = np.exp(min(max(log_width, -WIDEST), WIDEST))
-            odds[m, a] = SURE if dense[m] > 0 else chance
+            width[m, a] = np.exp(min(max(log_width, -LARGEST_LOG_WIDTH), LARGEST_LOG_WIDTH))
+            odds[m, a] = LOG_ODDS_OF_CERTAIN if dense[m] > 0 else chance
             even -= abs(chance) + 2 * np.log1p(np.exp(-abs(chance)))
     value = spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
     for a in range(k):
@@ -415,7 +431,7 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
             i = (last - 1) % N_KEPT
             times = 1.0 / (inverse[i] * _dot(changes[i], changes[i]))
         else:
-            times = 1.0 / max(np.sqrt(_dot(slopes, slopes)), TINY)
+            times = 1.0 / max(np.sqrt(_dot(slopes, slopes)), SMALLEST_NORMAL)
         for j in range(size):
             way[j] *= times
         for back in range(kept - 1, -1, -1):
@@ -445,7 +461,7 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
         for j in range(size):
             steps[i, j], changes[i, j] = trial[j] - x[j], slopes[j] - beyond[j]
             curve += steps[i, j] * changes[i, j]
-        if curve > CURVED * np.sqrt(_dot(steps[i], steps[i]) * _dot(changes[i], changes[i])):
+        if curve > LEAST_COSINE * np.sqrt(_dot(steps[i], steps[i]) * _dot(changes[i], changes[i])):
             inverse[i], last, kept = 1.0 / curve, last + 1, min(kept + 1, N_KEPT)
         gain, height = found - height, found
         copy(trial, x)

@@ -14,8 +14,8 @@ import click
 
 __all__ = ["FitProgress", "Progress", "aligned", "open_page", "printable"]
 
-PLAIN = str.maketrans({"×": "x", "÷": "/", "σ": "sigma", "γ": "gamma", "²": "^2"})
-EVERY = 5.0  # seconds between lines of one kind where lines cannot be rewritten
+PLAIN_LETTERS = str.maketrans({"×": "x", "÷": "/", "σ": "sigma", "γ": "gamma", "²": "^2"})
+SECONDS_BETWEEN_LINES = 5.0  # seconds between lines of one kind where lines cannot be rewritten
 
 
 def open_page(path: Path) -> None:
@@ -52,7 +52,7 @@ def printable(text: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.translate(PLAIN).encode(encoding, errors="replace").decode(encoding)
+        text = text.translate(PLAIN_LETTERS).encode(encoding, errors="replace").decode(encoding)
     return text
 
 
@@ -78,7 +78,7 @@ class Progress:
             click.echo(f"\r\x1b[K{text} ...", nl=False, err=True)
             return
         kind, now = re.sub(r"\d+", "", text.partition("  ")[0]), time.monotonic()
-        if kind != self._kind or now - self._shown > EVERY:
+        if kind != self._kind or now - self._shown > SECONDS_BETWEEN_LINES:
             self._kind, self._shown = kind, now
             click.echo(f"{text} ...", err=True)
 

@@ -13,10 +13,10 @@ import click
 from latens.cli.terminal.remedies import in_options
 from latens.errors import FitInterrupted, TableRefused
 
-__all__ = ["INTERRUPTED", "FriendlyGroup", "Interrupted", "Refused", "debug_option", "one_line"]
+__all__ = ["STATUS_OF_INTERRUPT", "FriendlyGroup", "Interrupted", "Refused", "debug_option", "one_line"]
 
 DEBUG = "latens.debug"
-INTERRUPTED = 130  # exit status, as shells have it
+STATUS_OF_INTERRUPT = 130  # exit status, as shells have it
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -29,7 +29,7 @@ class Refused(click.ClickException):
 class Interrupted(click.ClickException):
     """Stopped from the keyboard, with nothing to show for it."""
 
-    exit_code = INTERRUPTED
+    exit_code = STATUS_OF_INTERRUPT
 
 
 class FriendlyGroup(click.Group):

@@ -11,7 +11,7 @@ from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 
 __all__ = ["Assigned", "spread_with_drift"]
 
-INDISTINCT = 1e-3  # smallest singular value of H, below which assignments do not tell clusters apart
+LEAST_SINGULAR_VALUE = 1e-3  # smallest singular value of H, below which assignments do not tell clusters apart
 FEWEST_ROWS = 1.5  # rows of a cluster with a value, from which on it is described
 
 
@@ -25,7 +25,7 @@ class Assigned:
 
     def __post_init__(self) -> None:
         smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
-        if not smallest > INDISTINCT:
+        if not smallest > LEAST_SINGULAR_VALUE:
             raise ValueError(
                 f"assignments do not tell the {len(self.names)} clusters apart (smallest singular value of their error "
                 f"rates {smallest:.1g}), so that nothing can be corrected; fit fewer clusters."
@@ -81,9 +81,11 @@ class Assigned:
 
 
 def spread_with_drift(better: Floats, own: Floats, together: Floats) -> Floats:
-    """Variances, where `own` is that of the rows as they vary, `together` with the drift of H, and `better` than own.
+    """Variances of numbers that count the error of the error rates H as well.
 
-    What the drift adds is added to the better one; where it takes away from the rows' error, it takes the same share.
+    `own` are variances that single rows tell with H known, `together` those with the error of H counted, `better` more
+    exact variances with H known. What the error of H adds to `own` is added to `better`; where it makes `own` smaller,
+    `better` becomes smaller by the same share.
     """
     share = np.minimum(together / np.maximum(own, np.finfo(float).tiny), 1.0)
     return np.asarray(np.where(own > 0, better * share, better) + np.maximum(together - own, 0.0))

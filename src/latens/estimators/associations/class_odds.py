@@ -29,9 +29,9 @@ from latens.estimators.associations.assigned import Assigned, spread_with_drift
 
 __all__ = ["Odds", "class_odds", "entangled"]
 
-COLLINEAR = 1e-9  # singular value of columns in units of their norm, at which one of them is a sum of others
-FAR = 5.0  # log odds that a column's range makes, from which on it is asked whether they have an end
-FLAT = 1e-12  # curvature per row, below which there is none
+LEAST_SINGULAR_VALUE = 1e-9  # singular value of columns in units of their norm, at which one of them is a sum of others
+LARGE_LOG_ODDS = 5.0  # log odds that a column's range makes, from which on it is asked whether they have an end
+LEAST_CURVATURE = 1e-12  # curvature per row, below which there is none
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,12 @@ def entangled(x: Floats) -> tuple[Index, Floats]:
     """
     centred = x[:, 1:] - x[:, 1:].mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
-    z = np.where(size > COLLINEAR * np.linalg.norm(x[:, 1:], axis=0), centred / np.where(size > 0, size, 1.0), 0.0)
+    z = np.where(
+        size > LEAST_SINGULAR_VALUE * np.linalg.norm(x[:, 1:], axis=0), centred / np.where(size > 0, size, 1.0), 0.0
+    )
     _, singular, ways = np.linalg.svd(z, full_matrices=False)
-    rank = int(np.sum(singular > COLLINEAR))
-    tied = np.sum(ways[:rank] ** 2, axis=0) < 1 - COLLINEAR  # not determined by what the rows span
+    rank = int(np.sum(singular > LEAST_SINGULAR_VALUE))
+    tied = np.sum(ways[:rank] ** 2, axis=0) < 1 - LEAST_SINGULAR_VALUE  # not determined by what the rows span
     first = qr(z, mode="r", pivoting=True)[1][:rank]
     return np.array([0, *sorted(first + 1)]), np.array([False, *tied])
 
@@ -70,7 +72,7 @@ def class_odds(assigned: Assigned, keep: Index, x: Floats, described: Index) -> 
     shape = (-1, x.shape[1])
     sd = np.sqrt(np.diag(regression.inverse(b))).reshape(shape)
     spans = np.array([1.0, *np.ptp(regression.z[:, 1:], axis=0)])
-    endless = (np.abs(b.reshape(shape)) * spans > FAR) & (sd > np.abs(b.reshape(shape)))
+    endless = (np.abs(b.reshape(shape)) * spans > LARGE_LOG_ODDS) & (sd > np.abs(b.reshape(shape)))
     if endless.any():
         b = regression.maximum(penalised=True)
     variances = regression.variances(b, assigned, keep)
@@ -125,13 +127,13 @@ class _Regression:
         z, k = self.z, chance.shape[1]
         information = self._sum(_spread(chance))
         values, vectors = np.linalg.eigh(information)
-        values = np.maximum(values, FLAT * len(z))
+        values = np.maximum(values, LEAST_CURVATURE * len(z))
         inverse = ((vectors / values) @ vectors.T).reshape(k, z.shape[1], k, z.shape[1])
         leverage = np.einsum("np,kplq,nq->nkl", z, inverse, z)
         own = np.einsum("nkk->nk", leverage)
-        along = np.einsum("nkl,nl->nk", leverage, chance)
-        whole = np.sum(chance * (own - 2 * along), axis=1, keepdims=True)
-        return 0.5 * float(np.sum(np.log(values))), 0.5 * chance * (own - 2 * along - whole)
+        mean_leverage = np.einsum("nkl,nl->nk", leverage, chance)
+        whole = np.sum(chance * (own - 2 * mean_leverage), axis=1, keepdims=True)
+        return 0.5 * float(np.sum(np.log(values))), 0.5 * chance * (own - 2 * mean_leverage - whole)
 
     def _sum(self, bend: Floats) -> Floats:
         """Sum over rows of bend_n (K - 1, K - 1) x z_n z_n'."""
@@ -141,7 +143,7 @@ class _Regression:
         """Of the curvature of L, which is very large where there is none."""
         _, after, before = self.chances(b)
         values, vectors = np.linalg.eigh(self._sum(_spread(before[:, 1:]) - _spread(after)[:, 1:, 1:]))
-        return np.asarray((vectors / np.maximum(values, FLAT * len(self.z))) @ vectors.T)
+        return np.asarray((vectors / np.maximum(values, LEAST_CURVATURE * len(self.z))) @ vectors.T)
 
     def variances(self, b: Floats, assigned: Assigned, keep: Index) -> Floats:
         """Of b of x, where b is that of z."""

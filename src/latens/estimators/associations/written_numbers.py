@@ -6,12 +6,10 @@ from collections import Counter
 from typing import Any
 
 from latens.errors import MixedNumbers, UnseenLevels, warn
-from latens.intake.marks import is_missing_mark
+from latens.intake.marks import are_codes, is_missing_mark
 from latens.intake.numbers.column import read_numbers
 
 __all__ = ["has_levels", "read_texts"]
-
-MOST_CODES = 20  # distinct whole numbers, written as text without anything around them, that may be names of levels
 
 
 def has_levels(values: Any) -> bool:
@@ -34,7 +32,7 @@ def read_texts(name: str, values: list[Any], what: str) -> list[Any]:
         return values
     texts = [None if value is None or is_missing_mark(value) else value.strip() for value in values]
     counts = Counter(text for text in texts if text is not None)
-    if len(counts) <= 2 or (len(counts) <= MOST_CODES and all(text.removesuffix(".0").isdigit() for text in counts)):
+    if len(counts) <= 2 or are_codes(counts):
         return values
     found = read_numbers(counts)
     if found is None:

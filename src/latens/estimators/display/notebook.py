@@ -13,7 +13,7 @@ from latens.estimators.fitted_parts import component_shares
 __all__ = ["NotebookView"]
 
 MOST_BARS = 12
-BAR, PITCH, LEFT = 220.0, 18.0, 130.0
+BAR, PITCH, MARGIN = 220.0, 18.0, 130.0
 LONGEST_LABEL = 18  # letters for which there is room beside the bars
 SVG = (
     '<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" aria-label="sizes of components">'
@@ -84,8 +84,8 @@ def _bars(sizes: Floats, names: list[str], form: str) -> str:
         text = form.format(size).replace("%", " %")
         lines.append(
             LINE.format(
-                left=LEFT - 6, y=PITCH * i + 13, name=escape(short), start=LEFT, top=PITCH * i + 4, length=length,
-                end=LEFT + length + 6, share=text,
+                left=MARGIN - 6, y=PITCH * i + 13, name=escape(short), start=MARGIN, top=PITCH * i + 4, length=length,
+                end=MARGIN + length + 6, share=text,
             )
         )  # fmt: skip
-    return SVG.format(width=LEFT + BAR + 100, height=PITCH * len(lines) + 6, body="".join(lines))
+    return SVG.format(width=MARGIN + BAR + 100, height=PITCH * len(lines) + 6, body="".join(lines))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -522,6 +523,36 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         if isinstance(q.loadings, Relevance):
             public["relevance"] = q.loadings.alpha.mean
         return public
+
+    def _own_numbers(self, q: Any, stats: Statistics) -> dict[str, Any]:
+        return self._publish(self._in_axes_of_fit(q), stats, self._units)
+
+    def _extra_numbers(self, q: Any, stats: Statistics) -> dict[str, Any]:
+        return super()._extra_numbers(self._in_axes_of_fit(q), stats)
+
+    def _numbers_by_column(self, q: Any, stats: Statistics) -> dict[str, Any]:
+        return self._publish(q, stats, self._units)
+
+    @property
+    def _axes_by_rule(self) -> bool:
+        """Whether nothing but a rule tells loadings from others that are turned: those of maximum likelihood."""
+        return self.n_components_ > 1 and (self.rotation is not None or self.prior == "ml")
+
+    def _in_axes_of_fit(self, q: Any) -> Any:
+        """Factors turned by the rule that the published ones have their axes from, in their order and signs."""
+        fitted = self.posterior_
+        if not self._axes_by_rule or not isinstance(q, FactorAnalysisPosterior):
+            return q
+        q = canonical(q)
+        if self.rotation is not None:
+            q = turned(q, varimax(q.loadings.mean))
+        if q.n_components != fitted.n_components:
+            return q
+        together = (fitted.loadings.mean * fitted.loadings.tau) @ q.loadings.mean.T
+        own, there = linear_sum_assignment(-np.abs(together))
+        rotation = np.zeros_like(together)
+        rotation[own, there] = np.sign(together[own, there])
+        return turned(q, rotation)
 
 
 def _refuse(name: str) -> NoReturn:

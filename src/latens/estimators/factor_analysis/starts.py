@@ -8,7 +8,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.core import Rows, State
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
@@ -138,7 +138,8 @@ def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorAna
     mean = x.mean(axis=0)
     z = (x - mean) / np.sqrt(variance)
     usable = min(k, d, n - 1)
-    loadings = 0.05 * rng.standard_normal((k, d)) * np.sqrt(variance)  # a factor at 0 would stay there
+    drawn = rng.standard_normal((k, d))[:, column_places(sample)]
+    loadings = 0.05 * drawn * np.sqrt(variance)  # a factor at 0 would stay there
     if usable:
         values, vectors = leading(z @ z.T if n < d else z.T @ z, usable)  # of the smaller of the two
         found = vectors.T @ z if n < d else np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T

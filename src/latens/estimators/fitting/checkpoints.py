@@ -23,7 +23,7 @@ from latens.system.fingerprint import fingerprint
 __all__ = ["Checkpoint", "checkpoint_folder"]
 
 # parameters that change neither the answer nor the way to it
-IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
+PARAMETERS_WITHOUT_EFFECT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
 
 
 class Checkpoint:
@@ -54,7 +54,7 @@ class Checkpoint:
             "parameters": {
                 name: value
                 for name, value in estimator.get_params(deep=False).items()
-                if name not in IRRELEVANT and name != "random_state"
+                if name not in PARAMETERS_WITHOUT_EFFECT and name != "random_state"
             },
             "random": _state(rng) if is_seeded else None,
             "about": about,

@@ -6,6 +6,7 @@ both reach it by a context variable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,6 +39,7 @@ class FitContext:
     centred: bool = False  # whether the model has a location of its own, so that the origin of the data was moved
     in_stream: bool = False  # whether rows come in batches, of which these are the first
     growth: int = 1  # how many times the usual components are allowed, while their number is searched for
+    least: float = -math.inf  # the bound with fewer components allowed, which a search for more must exceed
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
 
     @classmethod

@@ -53,14 +53,14 @@ __all__ = [
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
 MOST_ROWS = 4096  # looked at before all are
-CLEARLY = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
+NATS_BEYOND_DOUBT = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
 NATS_TOLD = 0.05  # gain of an iteration that a bound which is only told need not wait for, however few the rows
 FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
 COPIES_OF_ROWS = 2  # rows in the units of the model, and what passes over them take at their largest
 COPIES_OF_POSTERIORS = 2  # of rows: those of the last pass, and of this one
 COPIES_OF_GLOBALS = 4  # the posterior, its statistics, and both of what is tried instead
-PROBED = 32  # rows that tell how large the posterior of one is
+ROWS_PROBED = 32  # rows that tell how large the posterior of one is
 FLOAT = 8  # bytes
 
 
@@ -94,7 +94,7 @@ def fit_bytes(model: Model, data: Data, sample: Rows, starts: Sequence[State]) -
         return needed
     needed += COPIES_OF_ROWS * n_bytes(data.rows.x)
     if not model.exact_local(q):
-        probe = sample[slice(0, PROBED)]
+        probe = sample[slice(0, ROWS_PROBED)]
         local = without_transients(model.local_step(q, probe))
         needed += COPIES_OF_POSTERIORS * data.n_rows * n_bytes(local) / len(probe)
     return needed
@@ -126,7 +126,7 @@ def tell_late_interrupt(estimator: Any, words: str = "") -> None:
     """Warn of an interrupt that came after the last iteration."""
     warn(
         FitInterrupted(
-            f"{type(estimator).__name__} was interrupted after its last iteration, the {estimator.n_iter_}th; the fit "
+            f"{type(estimator).__name__} was interrupted after the last of its {estimator.n_iter_} iterations; the fit "
             f"is kept and can be used.{words}"
         )
     )
@@ -163,7 +163,7 @@ def _surely_better(estimator: Any, rows: Rows) -> bool:
     """Whether some rows, evenly spaced, leave no doubt that the bound is above that of independent columns."""
     part = rows[slice(None, None, -(-len(rows) // MOST_ROWS))]
     alone = independent_bound(part, binary=bool(estimator.binary))
-    return alone is not None and alone / part.n < estimator.elbo_ / rows.n - CLEARLY
+    return alone is not None and alone / part.n < estimator.elbo_ / rows.n - NATS_BEYOND_DOUBT
 
 
 def doubt_number(estimator: Any, context: FitContext) -> None:

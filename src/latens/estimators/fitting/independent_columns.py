@@ -20,10 +20,10 @@ from latens.core import Rows
 __all__ = ["binary_evidence", "independent_bound", "shuffled", "tails_gain"]
 
 DEGREES = (15.0, 10.0, 7.0, 5.0, 3.5, 2.5)  # of freedom that are tried, one after the other
-TAILED = 3.2  # kurtosis from which they are
+LEAST_KURTOSIS = 3.2  # kurtosis from which they are
 AT_ONCE = 2**18  # entries of the columns that are looked at together
 SIDE_BY_SIDE = 8  # columns that are copied together
-NARROWEST = 1e-2  # squared width of the Student-t, as a share of the variance: ties are no tails
+LEAST_SQUARED_WIDTH = 1e-2  # squared width of the Student-t, as a share of the variance: ties are no tails
 N_ROUNDS = 4  # of reweighting, for the middle and width of each column
 
 
@@ -92,7 +92,7 @@ def _tails_gain(rows: Rows, sample: Rows, columns: Index) -> float:
     n = w.sum(axis=0)
     x = x - np.sum(w * x, axis=0) / np.maximum(n, 1.0)
     spread, fourth = (np.sum(w * x**power, axis=0) / np.maximum(n, 1.0) for power in (2, 4))
-    noticed = np.flatnonzero((n > 1) & (spread > 0) & (fourth > TAILED * spread**2))
+    noticed = np.flatnonzero((n > 1) & (spread > 0) & (fourth > LEAST_KURTOSIS * spread**2))
     if not len(noticed):
         return 0.0
     x, w, n, spread = x[:, noticed], w[:, noticed], n[noticed], spread[noticed]
@@ -115,7 +115,7 @@ def _student(x: Floats, w: Floats, middle: Floats, width: Floats, spread: Floats
         near = w * (nu + 1) / (nu + (x - middle) ** 2 / width)
         middle = np.sum(near * x, axis=0) / np.maximum(near.sum(axis=0), np.finfo(float).tiny)
         width = np.sum(near * (x - middle) ** 2, axis=0) / np.maximum(w.sum(axis=0), 1.0)
-        width = np.maximum(width, NARROWEST * spread)
+        width = np.maximum(width, LEAST_SQUARED_WIDTH * spread)
     return middle, width
 
 

@@ -277,6 +277,7 @@ class FitSearch:
             log_scale=context.units.log_scale,
             glance=self.glance,
             pause=self.pause,
+            least=context.least,
         )
 
     def _rough_tolerance(self, n: float) -> float:

@@ -19,8 +19,8 @@ from latens.system.optional_imports import require
 
 __all__ = ["drawn_frame", "with_types"]
 
-MIXED = "of several types"
-ORDERED = "ordered "  # before the type of categories that have an order
+SEVERAL_TYPES = "of several types"
+PREFIX_OF_ORDERED = "ordered "  # before the type of categories that have an order
 
 
 def with_types(encoding: Encoding, X: Any) -> Encoding:
@@ -35,12 +35,12 @@ def _with_type(column: Column, series: Any) -> Column:
         levels = getattr(kind, "categories", ()) if type(kind).__name__ == "Enum" else ()
         return replace(column, type=f"polars {str(kind).partition('(')[0]}", categories=tuple(map(str, levels)))
     if hasattr(kind, "categories"):
-        word = f"pandas {ORDERED if kind.ordered else ''}category {kind.categories.dtype}"
+        word = f"pandas {PREFIX_OF_ORDERED if kind.ordered else ''}category {kind.categories.dtype}"
         return replace(column, type=word, categories=tuple(map(level_text, kind.categories)))
     if str(kind) != "object":
         return replace(column, type=f"pandas {kind}")
     kinds = {type(value).__name__ for value in series if not is_absent(value)}
-    return replace(column, type=f"pandas object {kinds.pop() if len(kinds) == 1 else MIXED}")
+    return replace(column, type=f"pandas object {kinds.pop() if len(kinds) == 1 else SEVERAL_TYPES}")
 
 
 def drawn_frame(encoding: Encoding, values: Floats, texts: Sequence[tuple[str, ...]]) -> Any:
@@ -85,7 +85,9 @@ def _pandas_column(pandas: Any, column: Column, values: Any) -> Any:
         order, _, own = kind.rpartition("category ")
         read = partial(_interval, pandas) if own.startswith("interval") else _reader(own)
         categories = [read(level) for level in column.categories]
-        return pandas.Categorical([read(value) for value in values], categories=categories, ordered=order == ORDERED)
+        return pandas.Categorical(
+            [read(value) for value in values], categories=categories, ordered=order == PREFIX_OF_ORDERED
+        )
     if kind.startswith("object "):
         return pandas.Series([_reader(kind)(value) for value in values], dtype=object)
     if isinstance(values, list) or _is_whole(kind):

@@ -5,6 +5,7 @@ What each column holds is found by `latens.intake`; its encoding is learnt at th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -16,8 +17,8 @@ from latens.array import Floats
 from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
-from latens.intake.columns import KEPT, Column
-from latens.intake.marks import NONE_WORDS, plain_number
+from latens.intake.columns import KEPT, Column, times
+from latens.intake.marks import NONE_WORDS, SIGNS, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import as_read, is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, tell_several_ways, treat, word_among_numbers
@@ -36,6 +37,7 @@ __all__ = [
     "refuse_repeated_names",
 ]
 
+LEVEL_WORDS = ("categorical", "ordinal")  # likelihoods of levels
 LEVEL_KINDS = {"binary": "bernoulli", "category": "categorical"}
 WIDEST_MIXED = 100  # columns of numbers beyond which a frame is one assay, whose features may look different by chance
 
@@ -106,7 +108,7 @@ def refuse_repeated_names(X: Any, name: str = "X") -> None:
 
 
 def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
-    """How the columns of a frame become numbers, and the kinds of those that say it; columns left out are named.
+    """How the columns of a frame become numbers, and the kinds of columns of levels; warns of columns left out.
 
     Parameters
     ----------
@@ -115,13 +117,17 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
     """
     refuse_repeated_names(X)
-    if not len(X):
-        raise ValueError("X has no rows; give at least two.")
+    if len(X) < 2:
+        raise ValueError(f"X has {'one row' if len(X) else 'no rows'}; give at least two.")
     _refuse_infinite(X, X.columns)
-    raw = RawTable.of_frame(X)
     chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
+    raw = RawTable.of_frame(X)
+    if not was_read(X):
+        for_all = dict.fromkeys(raw.names, given) if isinstance(given, str) else {}
+        numbers = [name for name, kind in (chosen or for_all).items() if kind not in LEVEL_WORDS]
+        raw = raw.with_codes_as_levels(X, but=numbers)
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
-    category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
+    category = tuple(name for name in texts if chosen.get(name) in LEVEL_WORDS)
     columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None, log1p=logged_columns(X)))
     columns = tuple(
         _as_chosen(column, chosen[column.name], column.name in texts) if column.name in chosen else column
@@ -131,28 +137,16 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     notes = {column.name: column.note.partition("; --")[0] for column in columns if not column.is_kept}
     out = [f"{column.name} ({notes[column.name] or column.kind})" for column in columns if not column.is_kept]
     kept = tuple(column for column in columns if column.is_kept)
+    remedies = _remedies(X, raw, [column for column in columns if not column.is_kept], texts)
     if not kept:
-        raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")
+        also = f" Or {', or '.join(remedies)}." if remedies else ""
+        raise ValueError(
+            f"no column of X can be used: {listed(out, 8, str)}. Give numbers, yes/no or categories.{also}"
+        )
     if out:
-        unused = [column for column in columns if not column.is_kept]
-        remedy = "Drop them"
-        lasting = next((column.name for column in unused if column.kind == "duration"), None)
-        if lasting is not None:
-            remedy += f", or give durations as numbers of a unit: {_in_hours(X, lasting)}"
-        words = [
-            word
-            for name, values in zip(raw.names, raw.values, strict=True)
-            if name in {column.name for column in unused if column.kind == "text"}
-            and (word := word_among_numbers(values)) is not None
-        ]
-        if words:
-            named = list(dict.fromkeys(words))
-            remedy += f", or name words that mean missing: latens.read(X, missing={named!r}) in place of X"
-        if any(column.kind == "text" for column in unused):
-            remedy += ", or give the kind of those that are categories: likelihoods={name: 'categorical'}"
-        elif any(column.kind in ("counter", "id") and column.name not in texts for column in unused):
-            remedy += ", or give the kind of those that measure something: likelihoods={name: 'gaussian'}"
+        remedy = ", or ".join(["Drop them", *remedies])
         warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
+    _tell_marks(X, kept)
     _tell_codes(kept)
     tell_several_ways(kept)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
@@ -160,6 +154,28 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(kept), X), kinds | ordinal
+
+
+def _remedies(X: Any, raw: RawTable, unused: Sequence[Column], texts: Sequence[str]) -> list[str]:
+    """What may be done with columns that cannot be used, beside leaving them out."""
+    found = []
+    lasting = next((column.name for column in unused if column.kind == "duration"), None)
+    if lasting is not None:
+        found.append(f"give durations as numbers of a unit: {_in_hours(X, lasting)}")
+    words = [
+        word
+        for name, values in zip(raw.names, raw.values, strict=True)
+        if name in {column.name for column in unused if column.kind == "text"}
+        and (word := word_among_numbers(values)) is not None
+    ]
+    if words:
+        named = list(dict.fromkeys(words))
+        found.append(f"name words that mean missing: latens.read(X, missing={named!r}) in place of X")
+    if any(column.kind == "text" for column in unused):
+        found.append("give the kind of those that are categories: likelihoods={name: 'categorical'}")
+    elif any(column.kind in ("counter", "id") and column.name not in texts for column in unused):
+        found.append("give the kind of those that measure something: likelihoods={name: 'gaussian'}")
+    return found
 
 
 def _in_hours(X: Any, name: str) -> str:
@@ -173,7 +189,7 @@ def _as_chosen(column: Column, kind: Any, is_text: bool) -> Column:
     word = kind if isinstance(kind, str) else getattr(kind, "name", "")
     if column.kind in ("constant", "empty"):
         shows = "shows no value at all" if column.kind == "empty" else f"is {column.note}"
-        needs = "a category needs two levels, so " if word in ("categorical", "ordinal") else ""
+        needs = "a category needs two levels, so " if word in LEVEL_WORDS else ""
         raise ValueError(f"column {column.name!r} is to be {word} but {shows}; {needs}leave the column out.")
     if column.kind in ("date", "duration") or (is_text and column.kind in ("text", "id")):
         held = {"date": "dates", "duration": "durations"}.get(column.kind, "text")
@@ -182,7 +198,7 @@ def _as_chosen(column: Column, kind: Any, is_text: bool) -> Column:
         )
     if column.kind in ("counter", "id"):
         return replace(column, kind="number", role=KEPT, note="")
-    if column.kind == "binary" and word not in ("bernoulli", "categorical", "ordinal"):
+    if column.kind == "binary" and word not in ("bernoulli", *LEVEL_WORDS):
         if any(plain_number(level) is None for level in column.levels):
             raise ValueError(
                 f"column {column.name!r} holds {column.levels[0]!r} and {column.levels[1]!r} and cannot be {word}; "
@@ -213,6 +229,26 @@ def _tell_codes(columns: Sequence[Column]) -> None:
             MissingCodes(
                 f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
                 "If they are measurements, give the frame through latens.read(X, missing='none').frame.",
+            )
+        )
+
+
+def _tell_marks(X: Any, columns: Sequence[Column]) -> None:
+    """Warn of signs among levels that are taken as missing, and may be meant as a level."""
+    own = {str(name): X[name] for name in X.columns}
+    marked = []
+    for column in columns:
+        if column.kind not in LEVEL_KINDS:
+            continue
+        cells = Counter(cell.strip() for cell in own[column.name].to_list() if isinstance(cell, str))
+        marked += [(column.name, sign, cells[sign]) for sign in SIGNS if cells[sign]]
+    if marked:
+        name, sign, _ = marked[0]
+        shown = [f"{name} ({sign!r}, {times(count)})" for name, sign, count in marked]
+        warn(
+            MissingCodes(
+                f"signs that stand for no value are taken as missing, in {listed(shown, 8, str)}.",
+                f"If they are a level, give it a name: X[{name!r}].replace({sign!r}, 'other').",
             )
         )
 

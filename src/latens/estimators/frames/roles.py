@@ -10,7 +10,7 @@ from typing import Any
 from latens.intake import Intake
 from latens.intake.columns import COVARIATE
 
-__all__ = ["from_table", "of_samples", "refuse_roles", "rows_and_exposure"]
+__all__ = ["from_table", "refuse_roles", "rows_and_exposure"]
 
 # what a role is called as an argument
 ROLES = {"sample_weight": "weights", "exposure": "exposure", "groups": "groups", "covariates": COVARIATE, "y": "target"}
@@ -27,14 +27,6 @@ def from_table(X: Any, **given: Any) -> tuple[Any, ...]:
     if not isinstance(X, Intake):
         return tuple(given.values())
     return tuple(_of_table(X, argument, value) for argument, value in given.items())
-
-
-def of_samples(
-    X: Any, groups: Any, sample_weight: Any, exposure: Any, covariates: Any, known: Any = True
-) -> tuple[Any, ...]:
-    """The same of what goes with the samples of views; groups of a table only where a fit has `known` any."""
-    own = from_table(X, groups=groups)[0] if known else groups
-    return own, *from_table(X, sample_weight=sample_weight, exposure=exposure, covariates=covariates)
 
 
 def _of_table(table: Intake, argument: str, given: Any) -> Any:

@@ -28,7 +28,7 @@ __all__ = [
     "places_of_rows",
 ]
 
-MEANT = 0.5  # share of labels in common from which they are taken to be more than chance
+LEAST_SHARE_IN_COMMON = 0.5  # share of labels in common from which they are taken to be more than chance
 
 
 def is_labelled(values: Any) -> bool:
@@ -126,7 +126,7 @@ def places_of_rows(
         return None
     counted = are_counted(own) or are_counted(rows)
     if lost and same_length:
-        by_chance = shared < MEANT * len(rows) and (counted or not may_lack)
+        by_chance = shared < LEAST_SHARE_IN_COMMON * len(rows) and (counted or not may_lack)
         if by_chance or (_follow(own) and _follow(rows)):
             warn(_by_place(name, own, rows, shared))
             return None

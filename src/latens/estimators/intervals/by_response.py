@@ -20,17 +20,18 @@ from latens.inference.uncertainty.response import Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
 
-__all__ = ["AT_END", "TURNED", "ByResponse"]
+__all__ = ["AT_END", "NOT_IDENTIFIED", "ByResponse"]
 
 ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one
 MOST_OF_ALL = 500_000  # coordinates, up to which all numbers of a large posterior are told
 REPEATED_WORK = 1e7  # rows, times scratch numbers of a row, the same where local steps are repeated: about a minute
-UNSETTLED = 0.05  # nats still to be gained above which differences say little
-FAR = 0.5  # standard deviations that a number of a large posterior may be from its optimum
-TURNED = "not identified: factors may be turned into each other"
+MOST_NATS_TO_GAIN = 0.05  # nats still to be gained above which differences say little
+MOST_DEVIATIONS = 0.5  # standard deviations that a number of a large posterior may be from its optimum
+NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
+MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
@@ -42,6 +43,8 @@ class ByResponse(DataOfFit):
         n_components_: int
         _publish: Callable[..., dict[str, Any]]
         _own_numbers: Callable[[Any, Any], dict[str, Any]]
+        _numbers_by_column: Callable[[Any, Any], dict[str, Any]]
+        _axes_by_rule: bool
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
@@ -58,7 +61,7 @@ class ByResponse(DataOfFit):
         numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
         shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
         why = np.full(len(numbers), "", dtype=object)
-        if response.decrement > UNSETTLED:
+        if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
         return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
@@ -97,7 +100,10 @@ class ByResponse(DataOfFit):
         for i, number in enumerate(numbers):
             if (number.parameter, number.component, number.view) in partners:
                 why[i] = _unidentified(number, bool(unknown[i]), at_floor)
-        why[~np.isfinite(entered)] = AT_END
+        with np.errstate(invalid="ignore"):
+            linked = np.array([number.link != "real" for number in numbers], dtype=bool)
+            vague = linked & np.isfinite(std) & (std * np.abs(slopes) > MOST_VAGUE)
+        why[~np.isfinite(entered) | vague] = AT_END
         self._doubt(numbers, why)
         with np.errstate(invalid="ignore"):
             std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
@@ -123,7 +129,7 @@ class ByResponse(DataOfFit):
         why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
         why[~np.isfinite(few.std)] = "not identified by the rows"
         why[~np.isfinite(slopes)] = AT_END
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
         of = {number.component for number in numbers if number.component is not None}
@@ -144,7 +150,7 @@ class ByResponse(DataOfFit):
             self._model,
             batches,
             self.posterior_,
-            lambda q: find(self._own_numbers(q, self._state.stats)),
+            lambda q: find(self._numbers_by_column(q, self._state.stats)),
             lambda q, stats: values_of(self._extra_numbers(q, stats), others),
             sweep=sweep,
         )
@@ -157,8 +163,10 @@ class ByResponse(DataOfFit):
         why = np.where(found.settled[moved], "", f"{found.n_directions} directions did not settle it").astype(object)
         with np.errstate(invalid="ignore"):
             of_columns = moved < len(own)  # shares add up many small steps
-            why[of_columns & (np.abs(shift) > FAR * std)] = "the fit is far from its optimum"
+            why[of_columns & (np.abs(shift) > MOST_DEVIATIONS * std)] = "the fit is far from its optimum"
         why[found.held[moved]] = AT_END
+        if self._axes_by_rule:  # which looks at all columns
+            why[[number.component is not None for number in numbers]] = NOT_IDENTIFIED
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())
         known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)
@@ -193,7 +201,7 @@ class ByResponse(DataOfFit):
 
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
-        free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1
+        free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1 and not self._axes_by_rule
         return [free and number.parameter == "components" for number in numbers]
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,12 +20,14 @@ from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.ascent import measure
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep, tree_sum
+from latens.scale.dask_blocks import gathered
 from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 
-__all__ = ["DataOfFit"]
+__all__ = ["DataOfFit", "refuse_beside_blocks"]
 
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
-STREAMED = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
+LARGEST_SHIFT_OF_STREAM = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
 REPEATED_STEPS = 10  # iterations' gain that local steps may have left where one of them does not settle a row
 
 
@@ -53,23 +56,34 @@ class DataOfFit:
         model = self._model
         if isinstance(model, Compressing) and X is None:
             return [self._state.data], serial_sweep
-        if isinstance(X, Scan):
-            batches, sweep = self._blocks_of_scan(X)
+        X = self._fetched(X)
+        if self._is_in_blocks(X):
+            batches, sweep = self._blocks_of_source(X, fit_params)
         else:
             batches, sweep = [self._counted_once(rows) for rows in self._rows_in_blocks(X, fit_params)], serial_sweep
         return ([self._state.data], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
 
-    def _blocks_of_scan(self, scan: Scan) -> tuple[Sequence[Any], Sweep]:
+    def _is_in_blocks(self, X: Any) -> bool:
+        """Whether rows are read block by block: a scan, or a Dask collection."""
+        return isinstance(X, Scan) or is_dask(X)
+
+    def _fetched(self, X: Any) -> Any:
+        """A small Dask array as rows, as `fit` takes it; all else as it is."""
+        here = gathered(X) if is_dask(X) else None
+        return X if here is None else here
+
+    def _source_of_fit(self, X: Any, fit_params: Mapping[str, Any]) -> InBlocks:
+        """Rows that are read in blocks, as the model takes them but for their units."""
+        refuse_beside_blocks(fit_params)
+        return InBlocks(check_source(self, X, reset=False))
+
+    def _blocks_of_source(self, X: Any, fit_params: Mapping[str, Any]) -> tuple[Sequence[Any], Sweep]:
         self._refuse_walking()
         model, q = self._model, self._state.q
-        data = InBlocks(check_source(self, scan, reset=False)).entered(self._units)
+        data = self._source_of_fit(X, fit_params).entered(self._units)
         width = model.floats_per_row(q.n_components)
         batches, sweep = data.batches(width), data.sweep(width, None, 1)
-
-        def step(rows: Any, _: Any) -> tuple[None, Any]:
-            return None, self._statistics(q, self._sums([rows]))
-
-        self._check_same_data(sweep(step, batches, (None,) * len(batches))[1])
+        self._check_same_data(sweep(partial(_block_sums, model, q), batches, (None,) * len(batches))[1])
         return batches, sweep
 
     def _sums(self, batches: Sequence[Any]) -> Sequence[Any]:
@@ -81,9 +95,11 @@ class DataOfFit:
         """The rows of the fit in model units. Refuses others."""
         self._refuse_walking()
         model, name = self._model, type(self).__name__
-        if isinstance(X, Scan):
+        X = self._fetched(X)
+        if self._is_in_blocks(X):
             raise ValueError(
-                "rows of a scan are neither drawn anew nor sampled; choose method='response', or load them."
+                "rows of a scan or a Dask collection are neither drawn anew nor sampled; choose method='response', "
+                "or load them."
             )
         if X is None:
             raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
@@ -107,11 +123,14 @@ class DataOfFit:
     def _check_same_data(self, stats: Any) -> None:
         """Refuse statistics of other rows than those of the fit."""
         bound = measure(self._model, self._state.q, stats, 0, 0.0, self._units.log_scale).elbo
-        gap = self._model.gap_of_optima(self._state.q) if isinstance(self._model, Ambiguous) else 0.0
-        rounding, gain = max(gap, OTHER_DATA) * abs(self.elbo_), bound - self.elbo_
-        same_weight = np.isclose(stats.n, self._state.stats.n, rtol=1e-9)
+        model, fitted = self._model, self._state.stats
+        rounding, gain = OTHER_DATA * abs(self.elbo_), bound - self.elbo_
+        same = bool(np.isclose(stats.n, fitted.n, rtol=1e-9))
+        if isinstance(model, Ambiguous) and same and self.stream_ is None:
+            rounding = max(rounding, model.gap_of_optima(self._state.q, float(stats.n), self.elbo_))
+            same = np.allclose(model.rows_alone(stats), model.rows_alone(fitted), rtol=OTHER_DATA, atol=OTHER_DATA)
         # codes of the same rows at their best can only raise the bound, by what the ascent had left
-        if not (same_weight and -rounding <= gain <= rounding + self._left_to_gain()):
+        if not (same and -rounding <= gain <= rounding + self._left_to_gain()):
             raise ValueError(
                 f"X is not the data of the fit: its bound is {bound:.6g} with {stats.n:g} rows, elbo_ is "
                 f"{self.elbo_:.6g} with {self._state.stats.n:g}. Give the rows, weights and groups that fit was given."
@@ -120,7 +139,7 @@ class DataOfFit:
     def _left_to_gain(self) -> float:
         """Nats that another local step may add: about what the last iteration did, of a fit that has settled."""
         if self.stream_ is not None:  # its bound is that of an earlier batch
-            return STREAMED * abs(self.elbo_)
+            return LARGEST_SHIFT_OF_STREAM * abs(self.elbo_)
         history = self.elbo_history_
         last = float(history[-1] - history[-2]) if len(history) > 1 else math.inf
         settled = self.tol * max(float(self._state.stats.n), 1.0) if self.converged_ else math.inf
@@ -129,9 +148,24 @@ class DataOfFit:
 
     def _statistics(self, q: Any, batches: Sequence[Any]) -> Any:
         """Sums over blocks, or over the sums that stand for them, with the codes' posteriors at their end."""
-        model = self._model
-        ends = [
-            local_fixed_point(model, q, each) if isinstance(each, Rows) else model.local_step(q, each)
-            for each in batches
-        ]
-        return tree_sum([model.statistics(each, end) for each, end in zip(batches, ends, strict=True)])
+        return tree_sum([_sums_under(self._model, q, each) for each in batches])
+
+
+def refuse_beside_blocks(fit_params: Mapping[str, Any]) -> None:
+    """Files and clusters carry weights, groups and exposures in their columns."""
+    for name, value in fit_params.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} cannot be given beside rows that are read in blocks; name its column as for the fit, such as "
+                "latens.scan(weights=...)."
+            )
+
+
+def _sums_under(model: Any, q: Any, batch: Any) -> Any:
+    end = local_fixed_point(model, q, batch) if isinstance(batch, Rows) else model.local_step(q, batch)
+    return model.statistics(batch, end)
+
+
+def _block_sums(model: Any, q: Any, rows: Rows, _: Any) -> tuple[None, Any]:
+    """Statistics of a block where it is read."""
+    return None, _sums_under(model, q, model.compress(rows) if isinstance(model, Compressing) else rows)

@@ -14,7 +14,7 @@ from latens.array import Floats
 from latens.core import Compressing, Mirrored, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
-from latens.estimators.intervals.by_response import AT_END, TURNED, ByResponse
+from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, ByResponse
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
     chosen,
@@ -45,8 +45,6 @@ from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import respond
 from latens.models.known_codes import KNOWN
-from latens.scale.scan import Scan
-from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
@@ -63,7 +61,7 @@ FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are
 CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 STILL_NOISE = 1e-4  # spread of the log of a noise variance over refits, below which it stands at its floor
-FOLLOWED = "noise of a column is at its floor (a Heywood case): factors follow the column"
+HEYWOOD_NOTE = "noise of a column is at its floor (a Heywood case): factors follow the column"
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
 
 
@@ -190,7 +188,7 @@ class Intervals(ByResponse):
                 top = sum(self._bound_terms(response.chart.point, response.stats).values())
                 known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top)
             few = self._state.stats.n <= GIBBS_ROWS and known.nats.min(initial=np.inf) < GIBBS_NATS and X is not None
-            few = few and not isinstance(X, Scan) and not any(self._may_be_turned(numbers))
+            few = few and not self._is_in_blocks(self._fetched(X)) and not any(self._may_be_turned(numbers))
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
@@ -239,7 +237,7 @@ class Intervals(ByResponse):
 
     def _can_refit(self, X: Any) -> bool:
         """Whether refits of these rows take seconds; rows that are read from files are not drawn anew."""
-        if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self._model, Walking):
+        if X is None or self._is_in_blocks(X) or isinstance(self._model, Walking):
             return False
         scratch = self._model.floats_per_row(self.n_components_)
         return bool(self._state.stats.n * len(self._units.origin) * scratch <= REFIT_WORK)
@@ -336,7 +334,7 @@ class Intervals(ByResponse):
         apart = max(draws.r_hat.values()) > DISAGREEMENT
         disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""
         why = np.full(len(numbers), disagreement, dtype=object)
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         return numbers, Answer(
             np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
@@ -356,6 +354,15 @@ class Intervals(ByResponse):
     def _moving_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Those that have intervals, which are asked for at dozens of posteriors: no more needs to be made."""
         return self._own_numbers(q, stats)
+
+    def _numbers_by_column(self, q: Any, stats: Any) -> dict[str, Any]:
+        """The same where each column has its own, as all numbers of a large posterior are told."""
+        return self._own_numbers(q, stats)
+
+    @property
+    def _axes_by_rule(self) -> bool:
+        """Whether the axes of the components are those of a rule, by which every posterior is turned."""
+        return False
 
     def _named_levels(self) -> Sequence[tuple[str, str]]:
         """Column and name of each level whose probability is among these numbers."""
@@ -414,7 +421,7 @@ class Intervals(ByResponse):
             std[chances] = np.fmax(std[chances], self._spread_of_chances(own, estimate[chances]))
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
         self._doubt_floors(numbers, std, why)
-        why[self._may_be_turned(numbers)] = TURNED
+        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
         return numbers, Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
@@ -423,7 +430,7 @@ class Intervals(ByResponse):
         still = np.array([n.parameter == "noise_variance" for n in numbers], dtype=bool) & (std < STILL_NOISE)
         if still.any():
             why[still] = AT_END
-            why[[i for i, n in enumerate(numbers) if n.component is not None]] = FOLLOWED
+            why[[i for i, n in enumerate(numbers) if n.component is not None]] = HEYWOOD_NOTE
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)

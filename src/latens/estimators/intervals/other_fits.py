@@ -24,8 +24,10 @@ from latens.inference.search.component_worth import FitWithout
 __all__ = ["Components", "not_compared", "with_other_fits"]
 
 FEWEST_NATS = 6.0  # by which a fit must be less likely for one optimum to stand for the posterior
-SAME = 1.0  # standard deviations, root mean square over the numbers of a kind, up to which two fits say the same
-FARTHEST = 100.0  # standard deviations that one number can be apart
+MOST_DEVIATIONS_OF_SAME = (
+    1.0  # standard deviations, root mean square over the numbers of a kind, up to which two fits say the same
+)
+MOST_DEVIATIONS_OF_ONE = 100.0  # standard deviations that one number can be apart
 NAMED_LOADINGS = ("components", "mixing")  # whose signs are free where those of codes are
 
 
@@ -89,7 +91,9 @@ def _compared(
             apart[each, other] = min(_apart(published, kinds[each], other, sign) for sign in signs)
     paired, partners = linear_sum_assignment(apart[:, :, 0])
     missing = int(np.setdiff1d(np.arange(k), paired)[0])
-    return missing, [int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= SAME]
+    return missing, [
+        int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= MOST_DEVIATIONS_OF_SAME
+    ]
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def _apart(published: Mapping[str, Any], kinds: Sequence[_Kind], other: int, sig
         with np.errstate(divide="ignore", invalid="ignore"):
             there = LINKS[kind.first.link].enter((sign if name in NAMED_LOADINGS else 1.0) * values)
             gaps = np.fmin(
-                np.abs(there - kind.entered) / kind.std, FARTHEST
+                np.abs(there - kind.entered) / kind.std, MOST_DEVIATIONS_OF_ONE
             )  # also where one is at an end of its range
         squares.setdefault(name, []).append(gaps)
     gaps_by_name = [np.concatenate(parts) for parts in squares.values()]

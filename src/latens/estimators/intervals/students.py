@@ -21,7 +21,7 @@ from latens.estimators.intervals.table import AXES, COVARIANCES, PublishedNumber
 __all__ = ["IntervalTails", "tails_of"]
 
 LOCATIONS = ("means", "components", "mixing", "mean", "intercept", "intercepts", "covariate_coefficients")
-FEWEST = 1.0  # degrees of freedom that a tail has at least
+FEWEST_DEGREES = 1.0  # degrees of freedom that a tail has at least
 
 
 class IntervalTails(NamedTuple):
@@ -49,17 +49,17 @@ def tails_of(
             continue
         d, view = number.place[AXES[number.parameter][0].index("d")], number.view
         if ("noise_variance", view, (d,)) in at or ("noise_variance", view, ()) in at:
-            freedom[i] = max(n_rows - n_components - 1, FEWEST)
+            freedom[i] = max(n_rows - n_components - 1, FEWEST_DEGREES)
             continue
         width = widths.get((number.component, number.feature))
         if width is not None and 0 < std[width] < math.inf:
-            freedom[i] = max(0.5 / float(std[width]) ** 2, FEWEST)
+            freedom[i] = max(0.5 / float(std[width]) ** 2, FEWEST_DEGREES)
             continue
         axes = COVARIANCES.get(covariance_type, "")
         place = tuple({"k": number.component, "d": d, "e": d}[axis] for axis in axes)
         own = at.get(("covariances", view, place))  # type: ignore[arg-type]  # a mean of a cluster has a component
         if own is not None and 0 < std[own] < math.inf:
             found = 2 / float(std[own]) ** 2
-            freedom[i] = max(found - n_columns + 1 if "e" in axes else found, FEWEST)
+            freedom[i] = max(found - n_columns + 1 if "e" in axes else found, FEWEST_DEGREES)
             widening[i] = math.sqrt(max(found / freedom[i], 1.0))
     return IntervalTails(freedom, widening)

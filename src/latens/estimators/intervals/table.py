@@ -132,7 +132,7 @@ AXES = {
     "covariate_coefficients": ("gd", "real"),
 }
 COVARIANCES = {"full": "kde", "tied": "de", "diag": "kd", "spherical": "k", "known": "k"}
-TWICE = {"components": ("means", "mixing")}  # published under another name as well
+NAMED_TWICE = {"components": ("means", "mixing")}  # published under another name as well
 
 
 def published_numbers(
@@ -154,7 +154,7 @@ def published_numbers(
     """
     found: list[PublishedNumber] = []
     for name, value in published.items():
-        if any(other in published for other in TWICE.get(name, ())):
+        if any(other in published for other in NAMED_TWICE.get(name, ())):
             continue
         axes, link = AXES.get(name, ("", ""))
         if name == "covariances":

@@ -35,7 +35,7 @@ from latens.estimators.parameters import (
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily, to_be_sent
-from latens.estimators.rows.sampling import column_variances, filled
+from latens.estimators.rows.sampling import column_places, column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -68,7 +68,7 @@ MOST_CLUSTERS = 24
 TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
 N_FILLINGS = 10  # steps of the one cluster that missing entries are first drawn from
-NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
+LEAST_SHARE_OF_VARIANCE = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
 @dataclass(frozen=True)
@@ -458,7 +458,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: normal about the mean of the data, at their scale."""
-        return np.asarray(x.mean(axis=0) + rng.normal(size=(k, x.shape[1])) * x.std(axis=0))
+        drawn = rng.normal(size=(k, x.shape[1]))[:, column_places(Rows(x))]
+        return np.asarray(x.mean(axis=0) + drawn * x.std(axis=0))
 
     def _given_centres(self, d: int, units: Units) -> Floats:
         """(K, D), centres that the caller gave in data units, as the model takes them."""
@@ -489,9 +490,11 @@ def _without_holes(model: Mixture, sample: Rows) -> Rows:
     for _ in range(N_FILLINGS):
         q = model.global_step(q, model.statistics(sample, model.local_step(q, sample)))
     x = np.array(host(model.impute(q, sample, model.local_step(q, sample))[0]))
-    noise, precision = np.random.default_rng(0).normal(size=x.shape), cast("NormalWishart", q.clusters).precision[0]
+    places, precision = column_places(sample), cast("NormalWishart", q.clusters).precision[0]
+    noise = np.random.default_rng(0).normal(size=x.shape)[:, places]
     for rows, _, missing in sample.patterns:  # entries of a row together: each by itself would loosen how columns go
         if len(missing):
+            missing = missing[np.argsort(places[missing])]
             root = cholesky(precision[np.ix_(missing, missing)])
             x[np.ix_(rows, missing)] += np.linalg.solve(root.T, noise[np.ix_(rows, missing)].T).T
     return replace(sample, x=x, seen=None)
@@ -510,7 +513,7 @@ def normal_prior(x: Floats, k: int) -> tuple[Floats, Floats, float]:
     """
     variance = x.var(axis=0)
     variance[variance == 0] = variance.mean() or 1.0  # a column that never varies tells clusters nothing
-    ratio = np.clip(within_variances(x, k) / variance, NARROWEST**2, 1.0)
+    ratio = np.clip(within_variances(x, k) / variance, LEAST_SHARE_OF_VARIANCE**2, 1.0)
     return x.mean(axis=0), np.sqrt(ratio) * variance, float(np.mean(np.sqrt(ratio)))
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from latens.array import Array, Floats
 from latens.array.transfer import is_sparse
-from latens.core import Statistics
+from latens.core import Rows, Statistics
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.parameters import positive_number
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
@@ -163,7 +163,7 @@ class BernoulliMixture(MixtureEstimator):
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: uniform between a quarter and three quarters."""
-        return rng.uniform(0.25, 0.75, size=(k, x.shape[1]))
+        return rng.uniform(0.25, 0.75, size=(k, x.shape[1]))[:, column_places(Rows(x))]
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         return {"weights": q.weights.mean, "means": q.clusters.mean, "components": q.clusters.mean}

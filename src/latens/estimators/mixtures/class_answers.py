@@ -22,12 +22,13 @@ from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, qua
 from latens.estimators.frames.drawn_frames import drawn_frame
 from latens.estimators.frames.raw_frames import as_frame, in_types_of, is_frame, level_numbers, refilled
 from latens.estimators.frames.roles import rows_and_exposure
+from latens.estimators.information_criteria import mean_score
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.mixtures.column_kinds import ColumnKinds
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.exposures import column_aside, exposure_numbers, log_exposures
-from latens.estimators.rows.lazy import lazily, mean_of
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -132,7 +133,7 @@ class ClassAnswers(MixtureEstimator):
         """
         return self._densities(self._rows(X, exposure=exposure))
 
-    def score(self, X: Any, y: Any = None, *, exposure: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None, exposure: Any = None) -> float:
         """Mean of `score_samples`.
 
         Parameters
@@ -141,6 +142,9 @@ class ClassAnswers(MixtureEstimator):
             Rows like those of `fit`.
         y : ignored
             There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts, as in `fit`. Those of `latens.read(..., weights=)` and
+            `latens.scan(..., weights=)` are taken.
         exposure : array of shape (n,) or str, optional
             As in `fit`, where the model was fitted with it.
 
@@ -149,7 +153,7 @@ class ClassAnswers(MixtureEstimator):
         float
             In nats per row; the higher the better.
         """
-        return mean_of(self.score_samples(X, exposure=exposure))
+        return mean_score(self.score_samples(X, exposure=exposure), X, sample_weight)
 
     @keywords_after_y("sample_weight")
     def fit_predict(

@@ -23,7 +23,7 @@ from latens.errors import FewValues, UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind
-from latens.models.likelihoods.names import NAMES
+from latens.models.likelihoods.names import MEASUREMENTS, NAMES
 from latens.models.mixture.features import EXPOSURE
 from latens.system.wording import listed
 
@@ -32,8 +32,9 @@ __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 KINDS = tuple(NAMES)
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
-CHECKED = ("bernoulli", *COUNTS)  # kinds that do not take every number
+CHECKED_KINDS = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
+MANY_LEVELS = 20  # of a column, which must occur twice on average
 MOST_NAMED = 12  # columns in a line to type
 
 _log = logging.getLogger("latens")
@@ -47,6 +48,7 @@ class ColumnKinds:
     names_of_levels: tuple[tuple[str, ...], ...] = ()  # (D,), of raw data frames: what stands for each number
     encoding: str = ""  # of raw data frames, as JSON: how their columns became numbers
     exposure_unit: float = 0.0  # geometric mean of the exposures of the fit, in which the model counts; 0: it had none
+    steps: tuple[float, ...] = ()  # (D,), to which measurements are rounded; 0 where they are not; (): nothing is known
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.kinds) == len(self.levels) or not set(self.kinds) <= set(KINDS):
@@ -57,6 +59,8 @@ class ColumnKinds:
             raise ValueError("names of levels are not those of the columns.")
         if not 0 <= self.exposure_unit < np.inf or (self.exposure_unit > 0 and not set(COUNTS) & set(self.kinds)):
             raise ValueError("exposures are of counts, and have a positive unit.")
+        if self.steps and (len(self.steps) != len(self.names) or not all(0 <= step < np.inf for step in self.steps)):
+            raise ValueError("steps are those of the columns, and not negative.")
 
     @cached_property
     def table(self) -> Encoding | None:
@@ -85,7 +89,7 @@ class ColumnKinds:
             rows = replace(rows, aux={**rows.aux, EXPOSURE: rows.aux[EXPOSURE] - float(np.log(self.exposure_unit))})
         if not any(self.levels):
             for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
-                if kind in CHECKED:
+                if kind in CHECKED_KINDS:
                     _check_values(name, kind, rows.x[:, d], None if rows.seen is None else rows.seen[:, d])
             return rows
         columns, seen, strange = [], [], list[str]()
@@ -181,14 +185,18 @@ def find_kinds(
         levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
     if few:
         _doubt_few_values(few)
+    steps = tuple(
+        values.step if kind in MEASUREMENTS else 0.0 for kind, values in zip(kinds, found.columns, strict=True)
+    )
     if table is None:
-        return ColumnKinds(tuple(names), tuple(kinds), tuple(levels))
+        return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), steps=steps)
     encoding = table[0]
     texts = tuple(
         tuple(column.levels[int(level)] for level in own) if own and column.levels else column.levels
         for column, own in zip(encoding.columns, levels, strict=True)
     )
-    return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, encodings_to_text({"x": encoding}))
+    text = encodings_to_text({"x": encoding})
+    return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, text, steps=steps)
 
 
 def _has_few_values(values: ColumnValues) -> bool:
@@ -198,14 +206,14 @@ def _has_few_values(values: ColumnValues) -> bool:
 
 
 def _doubt_few_values(few: dict[str, int]) -> None:
-    """Warn of measurements that look like levels: a class of one value is infinitely narrow."""
+    """Warn of measurements that look like levels: shapes that no normal has are made of classes."""
     name, *others = few
     also = f"; so have {listed(others)}" if others else ""
     levels = ", ".join(f"{each!r}: 'ordinal'" for each in list(few)[:MOST_NAMED])
     warn(
         FewValues(
-            f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: a class may fit "
-            "each of them closely, so that classes count values.",
+            f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: classes may "
+            "describe how often each of them occurs, where that is not as in a normal distribution.",
             f"If they are steps of a scale: likelihoods={{{levels}}}.",
         )
     )
@@ -266,12 +274,17 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
             f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
             "Join rare levels, or choose 'gaussian' if they are measurements."
         )
+    if len(levels) > MANY_LEVELS and values.n < 2 * len(levels):
+        raise ValueError(
+            f"column {name!r} is to be {kind} but has {len(levels)} levels in {values.n} rows: nothing can be "
+            "learnt of levels that occur once. Join rare levels, or leave the column out."
+        )
     return tuple(levels.tolist())
 
 
 def _check_values(name: str, kind: str, x: Array, seen: Array | None) -> None:
     """Refuse values that a kind gives probability 0; where not all were seen, of those that were."""
-    if kind not in CHECKED:
+    if kind not in CHECKED_KINDS:
         return
     xp = array_namespace(x)
     seen = xp.ones_like(x, dtype=xp.bool) if seen is None else seen

@@ -18,6 +18,8 @@ __all__ = ["MOST_LEVELS", "ColumnValues", "TableValues", "table_values", "values
 
 MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
 MOST_WHOLE = 2.0**53
+LEAST_STEP = 0.25  # smallest gap of values, in the middle one, that shows that values are rounded
+SMALLEST_GAP = 1e-9  # of the span of values, below which two are one
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,20 @@ class ColumnValues:
             whole=self.whole and other.whole,
             levels=np.union1d(self.levels, other.levels)[: MOST_LEVELS + 1],
         )
+
+    @property
+    def step(self) -> float:
+        """The width to which values are rounded, the smallest gap between two; 0 where gaps do not show one.
+
+        Gaps of measurements that are not rounded are of all sizes. It depends on which values there are alone, and not
+        on how often.
+        """
+        if not 1 < len(self.levels) <= MOST_LEVELS:
+            return 0.0
+        gaps = np.diff(self.levels)
+        gaps = gaps[gaps > SMALLEST_GAP * (self.levels[-1] - self.levels[0])]
+        smallest = float(gaps.min())
+        return smallest if smallest >= LEAST_STEP * float(np.median(gaps)) else 0.0
 
     @property
     def variance(self) -> float:

@@ -33,7 +33,7 @@ from latens.system.memory import free_memory, in_words
 __all__ = ["GaussianMixture"]
 
 LARGEST_PART = 0.25  # of the free memory, that covariances alone may take
-UNEQUAL = 1.5  # times as far as another, that a column spreads within clusters: they are not round
+LEAST_RATIO_OF_WIDTHS = 1.5  # times as far as another, that a column spreads within clusters: they are not round
 COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
 
 
@@ -293,7 +293,7 @@ class GaussianMixture(MixtureEstimator):
         stats = diagonal.statistics(sample, share)
         q = agglomerated(diagonal, diagonal.global_step(diagonal.prior(k), stats), stats)
         wide, narrow, times = _widest(q)
-        if q.n_components >= k or times < UNEQUAL:
+        if q.n_components >= k or times < LEAST_RATIO_OF_WIDTHS:
             return
         names = self._feature_names()
         warn(

@@ -40,7 +40,7 @@ from latens.estimators.mixtures.exposed_rows import (
     with_exposure,
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
@@ -446,6 +446,9 @@ class LatentClassAnalysis(ClassAnswers):
         rows = self._rows(X, sample_weight, exposure)
         return rows if known is None else with_known(self, rows, in_row_order("known", known, X))
 
+    def _source_of_fit(self, X: Any, fit_params: Mapping[str, Any]) -> InBlocks:
+        return super()._source_of_fit(X, fit_params).changed(self.columns_.encode)
+
     def _ask_rows(self, X: Any, question: Any) -> tuple[Array, ...]:
         check_is_fitted(self)
         return super()._ask_rows(self._rows(X), question)
@@ -512,7 +515,10 @@ class LatentClassAnalysis(ClassAnswers):
         for kind, at in places.items():
             columns = list(at)
             if kind == "gaussian":
-                parts[kind] = own.normal(self._normal_columns(x[:, columns], context), at, context.units)
+                usual = replace(
+                    self._normal_columns(x[:, columns], context), rounding=self._rounding(at, context.units)
+                )
+                parts[kind] = own.normal(usual, at, context.units)
             elif kind == "student":
                 usual = self._normal_columns(trimmed(x[:, columns]), context)
                 parts[kind] = StudentColumns.prior(own.normal(usual, at, context.units))
@@ -527,6 +533,15 @@ class LatentClassAnalysis(ClassAnswers):
                 levels = tuple(len(self.columns_.levels[d]) for d in at)
                 parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
         return Mixture(self._weight_family(), MixedColumns(parts, places))
+
+    def _rounding(self, at: Sequence[int], units: Units) -> Floats | None:
+        """What rounding adds to squares of these columns, in units of the model; None where none has steps."""
+        steps = np.array([self.columns_.steps[d] for d in at] if self.columns_.steps else [])
+        return (
+            (steps / np.broadcast_to(units.scale, len(self.columns_.names))[list(at)]) ** 2 / 12
+            if steps.any()
+            else None
+        )
 
     def _normal_columns(self, x: Floats, context: FitContext) -> NormalColumns:
         spread = np.sqrt(x.var(axis=0))

@@ -18,12 +18,12 @@ from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
-from latens.estimators.frames.roles import of_samples
 from latens.estimators.frames.views_by_kind import drawn_as_frame, in_frame_order, level_names
+from latens.estimators.information_criteria import mean_score
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import LoadingFindings, densities_over_groups, with_groups
+from latens.estimators.multi_view.findings import ViewFindings, densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
 from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
@@ -46,12 +46,12 @@ from latens.estimators.multi_view.tables.wide import (
     encoded_views,
     frame_encoding,
     lay_out,
+    of_samples,
     tables_of,
 )
 from latens.estimators.multi_view.units import InPublishedUnits, published_codes, signs, sizes
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.containers import contained
-from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.likelihoods import Likelihood
@@ -62,7 +62,7 @@ from latens.system.summary_table import Table
 __all__ = ["MultiViewAnswers"]
 
 
-class MultiViewAnswers(LoadingFindings, Answers):
+class MultiViewAnswers(ViewFindings, Answers):
     """Mixed into the estimator; beside the posterior it reads which columns are which."""
 
     layout_: Layout
@@ -353,6 +353,7 @@ class MultiViewAnswers(LoadingFindings, Answers):
         *,
         groups: Any = None,
         precision: Any = None,
+        sample_weight: Any = None,
         exposure: Any = None,
         covariates: Any = None,
     ) -> float:
@@ -364,21 +365,20 @@ class MultiViewAnswers(LoadingFindings, Answers):
             Any subset of the views, as in `fit`.
         y : ignored
             There for pipelines.
-        groups : array of shape (n,) or str, optional
-            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
-        precision : dict of arrays (n, D_m), optional
-            1 / variance of the noise of each entry, where the model was fitted with known precisions.
-        exposure : array, dict or str, optional
-            As in `fit`, where the model was fitted with it.
-        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
-            As in `fit`, where the model was fitted with them.
+        groups, precision, exposure, covariates : optional
+            As in `score_samples`.
+        sample_weight : array of shape (n,), optional
+            How often each sample counts, as in `fit`; those of `latens.read` and `latens.scan` (`weights=`) are taken.
 
         Returns
         -------
         float
             In nats per sample; the higher the better.
         """
-        return mean_of(self.score_samples(X, groups, precision, exposure=exposure, covariates=covariates))
+        scores = self.score_samples(X, groups, precision, exposure=exposure, covariates=covariates)
+        if sample_weight is not None and isinstance(scores, np.ndarray):  # weights go by row names
+            sample_weight = self._read(X, groups, sample_weight, precision, exposure, covariates).rows.weight
+        return mean_score(scores, X, sample_weight)
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
         """Draw new samples, and the factor values that made them.

@@ -25,7 +25,7 @@ from latens.system.wording import listed
 __all__ = ["CovariateColumns", "Covariates", "learn_covariates", "learn_in_blocks", "with_covariates"]
 
 MOST_NUMBERS = 1000  # distinct ones that are remembered of a column of numbers
-DETERMINED = 1e-8  # share of a column's variance that others leave, below which it says nothing beside them
+LEAST_SHARE_LEFT = 1e-8  # share of a column's variance that others leave, below which it says nothing beside them
 
 Labelled = dict[str, tuple[list[Any], tuple[Any, ...]]]  # values of each column, and its levels in order, where given
 
@@ -313,7 +313,7 @@ def _uncorrelating(correlation: Floats) -> Floats:
     for j in range(len(correlation)):
         others = correlation[np.ix_(kept, kept)]
         left = correlation[j, j] - correlation[j, kept] @ np.linalg.solve(others, correlation[kept, j])
-        if left > DETERMINED:
+        if left > LEAST_SHARE_LEFT:
             kept.append(j)
     turn = np.zeros((len(correlation), len(kept)))
     turn[kept] = np.linalg.inv(np.linalg.cholesky(correlation[np.ix_(kept, kept)])).T

@@ -18,7 +18,6 @@ from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
-from latens.estimators.frames.roles import of_samples
 from latens.estimators.frames.views_by_kind import chooses_columns, learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
@@ -40,7 +39,7 @@ from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, Level
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.output import divided_shares, spread_by_column
 from latens.estimators.multi_view.tables.split import split_views
-from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, tables_of
+from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, of_samples, tables_of
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, yes_or_no

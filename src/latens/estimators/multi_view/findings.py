@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
-from latens.core import Rows
+from latens.core import Rows, State, without_transients
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS
@@ -27,12 +27,13 @@ from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.inclusion.draws import can_draw_inclusion, inclusion_by_draws
 from latens.models.multi_view.inclusion.odds import loading_odds
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP, View
 from latens.system.threads import one_blas_thread
 from latens.system.wording import listed
 
 __all__ = [
-    "LoadingFindings",
+    "ViewFindings",
     "densities_over_groups",
     "doubt_totals",
     "explain",
@@ -46,12 +47,16 @@ TOTALS = 0.95  # correlation with a view's row totals from which a factor says n
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
 
 
-class LoadingFindings:
+class ViewFindings:
     """Mixed into `MultiViewFactorAnalysis`."""
 
     if TYPE_CHECKING:
         _model: Any
+        _state: State
+        _units: Units
         posterior_: Any
+        _publish: Callable[..., dict[str, Any]]
+        _parts: Callable[[Rows], list[Rows]]
         _rows_in_blocks: Callable[[Any, Mapping[str, Any]], Sequence[Any]]
         layout_: Any
         _covariates: Any
@@ -93,6 +98,19 @@ class LoadingFindings:
             else:
                 odds = loading_odds(model, q, codes)
         return {name: on.T for name, on in odds.items()}
+
+    def _learn_from(self, entered: Rows) -> tuple[Floats, Deviances]:
+        """Codes (n, K) of the rows of a fit, and what they explain, once the noise of answers is learnt from them.
+
+        Rows are in the model's units. More batches of a stream do not change that noise until it is fitted anew.
+        """
+        parts = self._parts(entered)
+        codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
+        self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
+        for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
+            setattr(self, f"{name}_", value)
+        means = [each.mean for each in codes]
+        return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
 
 
 def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:

@@ -15,6 +15,7 @@ from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.priors import WEAK
+from latens.estimators.rows.sampling import column_places
 from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
@@ -37,17 +38,17 @@ __all__ = [
 ]
 
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
-ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
-MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
+LARGEST_RATIO_OF_SIZES = 1.1  # times that columns may differ in size and still be as good as in the same unit
+TIMES_THE_FACTORS = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
 MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
-BEYOND = 1.05  # times the end of what noise makes, from which a direction is one of a factor
-TRIED = 15  # iterations on the sample after which the better of two starts shows
+TIMES_THE_NOISE = 1.05  # times the end of what noise makes, from which a direction is one of a factor
+ITERATIONS_OF_TRIAL = 15  # iterations on the sample after which the better of two starts shows
 SHARE_OF_TRIALS = 3  # a trial takes no more than one in so many of the iterations that a fit may take
-SETTLED = 5  # iterations after factors were deleted, before what is left is judged
-PLAINLY = 10.0  # nats by which a start is ahead of another that may still end higher
-SAME = 0.9  # correlation from which two views have found the same factor
-FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
-SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
+ITERATIONS_AFTER_DELETION = 5  # iterations after factors were deleted, before what is left is judged
+NATS_AHEAD = 10.0  # nats by which a start is ahead of another that may still end higher
+CORRELATION_OF_SAME = 0.9  # correlation from which two views have found the same factor
+LEAST_MEAN_SQUARE = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
+START_UNCERTAINTY = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 SLOPE_VARIANCE = 6.25  # of what a standard deviation of a covariate adds to log odds or a logarithm: 2.5 squared
 
 
@@ -152,7 +153,7 @@ def first_starts(
     lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too.
     """
     together = principal_starts(model, sample, k, rng, alike, fewer=fewer)
-    steps = max(1, min(TRIED, max_iter // SHARE_OF_TRIALS))
+    steps = max(1, min(ITERATIONS_OF_TRIAL, max_iter // SHARE_OF_TRIALS))
     n, attempt = len(together), partial(_try, model, sample, steps)
     if len(model.views) < 2 and n == 1:
         return together
@@ -162,10 +163,10 @@ def first_starts(
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
     fits = [highest(fits[:n]), *fits[n:]]
-    paying = [_without_losing(model, sample, fit, min(SETTLED, steps)) for fit in fits]
+    paying = [_without_losing(model, sample, fit, min(ITERATIONS_AFTER_DELETION, steps)) for fit in fits]
     reached = [fit.elbo for fit in paying]
     best = int(np.argmax(reached))
-    chosen = [0, best] if reached[best] > reached[0] + PLAINLY else [0]
+    chosen = [0, best] if reached[best] > reached[0] + NATS_AHEAD else [0]
     return [cast("MultiViewPosterior", (paying if drop else fits)[i].state.q) for i in chosen]
 
 
@@ -186,7 +187,7 @@ def principal_starts(
     parts = [_centred(model, view, sample).x for view in model.views]  # the only copy, written over below
     width = sum(part.shape[1] for part in parts)
     sizes = [k if not fewer else min(k, _standing_out(parts, k))]
-    while fewer and MANY * sizes[-1] > width and sizes[-1] > 1:
+    while fewer and TIMES_THE_FACTORS * sizes[-1] > width and sizes[-1] > 1:
         sizes.append(sizes[-1] // 2)
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
     evened = [_even_out(part, view.likelihood.has_unit) for part, view in zip(parts, model.views, strict=True)]
@@ -217,7 +218,7 @@ def starts_view_by_view(
     own, first = {}, 0
     for view, part in zip(model.views, loadings, strict=True):
         mine = slice(first, first + len(part))
-        same = np.where(np.abs(alike[kept, mine]) > SAME, np.sign(alike[kept, mine]), 0.0)
+        same = np.where(np.abs(alike[kept, mine]) > CORRELATION_OF_SAME, np.sign(alike[kept, mine]), 0.0)
         own[view.name] = np.concatenate([same @ (part * sizes[mine, None]), np.zeros((rest, part.shape[1]))])
         first += len(part)
     return [posterior_from_codes(model, sample, filled), posterior_from_loadings(model, sample, own)]
@@ -249,7 +250,7 @@ def _once(alike: Floats, shares: Floats) -> list[int]:
     """Which factors have a share, the largest first, without those that are like one before; `alike` (K, K) says so."""
     kept: list[int] = []
     for each in np.argsort(-shares, kind="stable"):
-        if shares[each] > 0 and not np.any(np.abs(alike[each, kept]) > SAME):
+        if shares[each] > 0 and not np.any(np.abs(alike[each, kept]) > CORRELATION_OF_SAME):
             kept.append(int(each))
     return kept
 
@@ -264,7 +265,7 @@ def _standing_out(parts: list[Floats], k: int) -> int:
         return k
     sizes = [max(float(np.einsum("nd,nd->", part, part)) / part.size, np.finfo(float).tiny) for part in parts]
     values = np.linalg.eigvalsh(sum(part @ part.T / size for part, size in zip(parts, sizes, strict=True)))
-    end = BEYOND * float(np.median(values)) * (1 + np.sqrt(n / width)) ** 2
+    end = TIMES_THE_NOISE * float(np.median(values)) * (1 + np.sqrt(n / width)) ** 2
     return int(np.clip(np.count_nonzero(values > end), 1, k))
 
 
@@ -276,7 +277,7 @@ def _even_out(part: Floats, has_unit: bool) -> bool:
     """Put centred columns (n, D) in units of their own; False where they have none, or have them already."""
     sizes = np.sqrt(np.einsum("nd,nd->d", part, part) / len(part))
     sizes = np.where(sizes > 0, sizes, 1.0)
-    if not has_unit or sizes.max() < ALIKE * sizes.min():
+    if not has_unit or sizes.max() < LARGEST_RATIO_OF_SIZES * sizes.min():
         return False
     part /= sizes
     return True
@@ -347,7 +348,7 @@ def _posterior(model: MultiView, sample: Rows, codes: Floats, given: Mapping[str
 
 def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
     """(n, rank), leading left singular vectors times singular values, by subspace iteration."""
-    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8)) for part in parts)
+    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8))[column_places(Rows(part))] for part in parts)
     for _ in range(4):
         basis = np.linalg.qr(basis)[0]
         basis = sum(part @ (part.T @ basis) for part in parts)
@@ -389,7 +390,7 @@ def _centred(model: MultiView, view: View, sample: Rows) -> _Centred:
     if model.n_covariates:
         u = host(sample.aux[COVARIATES])
         squares = np.sum(u**2, axis=0)[:, None] if seen is None else (u**2).T @ seen
-        slopes = (u.T @ centred) / np.maximum(squares, FAINT * len(u))  # one by one: they are uncorrelated
+        slopes = (u.T @ centred) / np.maximum(squares, LEAST_MEAN_SQUARE * len(u))  # one by one: they are uncorrelated
         centred = centred - u @ slopes if seen is None else centred - (u @ slopes) * seen
     return _Centred(centred, levels, seen, slopes)
 
@@ -405,12 +406,12 @@ def _view(
     counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
     squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
     least = (
-        FAINT * np.maximum(counts, 1.0)[:, None]
+        LEAST_MEAN_SQUARE * np.maximum(counts, 1.0)[:, None]
     )  # codes that are all but 0 in the samples seen tell nothing of them
     weights = (x.T @ codes) / np.maximum(squares, least) / slope[:, None]
     weights = weights if given is None else given.T.copy()
     sizes = np.mean(weights**2, axis=1, keepdims=True)  # column by column, as units may differ
-    variance = np.tile(SLIGHT * (sizes + np.finfo(float).tiny), (1, k))
+    variance = np.tile(START_UNCERTAINTY * (sizes + np.finfo(float).tiny), (1, k))
     slab = SpikeSlab(np.ones_like(weights), weights, variance, np.ones(k))
     left = codes @ (weights.T * slope)
     left -= x

@@ -1,9 +1,12 @@
-"""Views that come in batches: the first samples wait until they are enough, then each batch adds to the sums."""
+"""Views that come in batches: the first samples wait until they are enough, then each batch adds to the sums.
+
+Those of a fit that was read in blocks are read again in the same way.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,32 +15,33 @@ from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats
 from latens.array.transfer import host, like
-from latens.core import Rows, without_transients
+from latens.core import Rows
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.frames.roles import of_samples
+from latens.estimators.intervals.data_of_fit import refuse_beside_blocks
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
-from latens.estimators.multi_view.tables.blocks import view_by_view
+from latens.estimators.multi_view.tables.blocks import covariates_of, view_by_view, wide_source
+from latens.estimators.multi_view.tables.input import is_in_blocks
 from latens.estimators.multi_view.tables.level_columns import with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_likelihoods
-from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out, tables_of
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out, of_samples, tables_of
 from latens.estimators.multi_view.units import ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enough
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
-from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.validation import occupied
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.explained import Deviances
-from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
+from latens.system.wording import listed
 
 __all__ = ["ViewStreams"]
 
@@ -59,10 +63,28 @@ class ViewStreams(VariationalTransformer):
         _first_table: Callable[..., tuple[WideTable, ChosenKinds]]
         _chosen_before: Callable[[], ChosenKinds]
         _fit_views: Callable[..., FitContext]
+        _learn_from: Callable[[Rows], tuple[Floats, Deviances]]
         _parts: Callable[[Rows], list[Rows]]
 
         @property
         def _kinds(self) -> dict[str, Likelihood]: ...
+
+    def _is_in_blocks(self, X: Any) -> bool:
+        return is_in_blocks(X)
+
+    def _source_of_fit(self, X: Any, fit_params: Mapping[str, Any]) -> InBlocks:
+        given = dict(fit_params)
+        learnt = covariates_of(X, given.pop("covariates", None))
+        refuse_beside_blocks(given)
+        source, layout = wide_source(X, self, learnt, reset=False)
+        fitted = self.layout_
+        if layout != fitted:
+            raise ValueError(
+                f"X has the views {listed(layout.views)} of {source.n_columns} columns and {len(layout.groups)} "
+                f"group(s); the fit had {listed(fitted.views)} of {sum(map(len, fitted.features))} and "
+                f"{len(fitted.groups)}. Give what fit was given."
+            )
+        return InBlocks(source)
 
     @keywords_after_y("groups", "sample_weight", "precision")
     @view_by_view
@@ -151,19 +173,6 @@ class ViewStreams(VariationalTransformer):
             self._keep_rows(InMemory(occupied(with_levels(fitted, self.layout_.levels).rows)))
         if not first:
             self._forget_samples()
-
-    def _learn_from(self, entered: Rows) -> tuple[Floats, Deviances]:
-        """Codes (n, K) of the rows of a fit, and what they explain, once the noise of answers is learnt from them.
-
-        Rows are in the model's units. More batches of a stream do not change that noise until it is fitted anew.
-        """
-        parts = self._parts(entered)
-        codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
-        self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
-        for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
-            setattr(self, f"{name}_", value)
-        means = [each.mean for each in codes]
-        return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
 
     def _tell_fit(self, data: Data, each: float) -> None:
         rows: Rows = data.rows  # type: ignore[attr-defined]  # in memory: a reservoir

@@ -11,7 +11,7 @@ from sklearn.decomposition import FastICA
 
 from latens.array import Floats
 from latens.core import Rows
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import column_places, filled
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
@@ -26,7 +26,7 @@ from latens.models.noisy_ica.priors import GAUSSIAN, most_of_covariance
 
 __all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
 
-FAINT = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
+SIZE_OF_UNSEEN = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
 AT_FLOOR = 10.0  # times the smallest noise variance of factors: below it they say that a sensor has none
 UNKNOWN = 0.1  # of a sensor's variance: its noise where factors leave none
 
@@ -41,13 +41,17 @@ def factor_start(
     a sensor no noise at all (Heywood), which sources seldom do, its noise begins at a tenth of its variance: from 0 an
     ascent takes a hundred iterations to come back, from above a few.
     """
+    places = column_places(sample)
+    order = np.argsort(places)
+    seen = None if sample.seen is None else sample.seen[:, order]
+    sample = replace(sample, x=np.take(sample.x, order, axis=1), seen=seen)
     (total, covariance), x = _sums(sample), filled(sample)
     loadings, noise = most_likely(covariance, k, total.floor)
     loadings = loadings[:, np.any(loadings != 0, axis=0)]
     if not loadings.shape[1]:
         loadings = np.sqrt(0.1 * np.maximum(total.variance, total.floor))[:, None]
     if exact and loadings.shape[1] < k:
-        faint = FAINT * np.sqrt(np.maximum(total.variance, total.floor))[:, None]
+        faint = SIZE_OF_UNSEEN * np.sqrt(np.maximum(total.variance, total.floor))[:, None]
         loadings = np.concatenate([loadings, faint * rng.normal(size=(len(noise), k - loadings.shape[1]))], axis=1)
     weighted = loadings / noise[:, None]
     factors = (x - total.mean) @ weighted @ np.linalg.inv(np.eye(loadings.shape[1]) + loadings.T @ weighted)
@@ -55,7 +59,7 @@ def factor_start(
     white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
     rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
     noise = np.where(noise <= AT_FLOOR * total.floor, np.maximum(UNKNOWN * total.variance, noise), noise)
-    return (loadings @ rotation.T).T, noise, white @ rotation.T
+    return (loadings @ rotation.T).T[:, places], noise[places], white @ rotation.T
 
 
 def supported_number(sample: Rows, most: int) -> int:

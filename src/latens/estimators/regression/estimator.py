@@ -35,7 +35,7 @@ from latens.estimators.regression.blocks import PairSurvey, SumBlock, rows_with_
 from latens.estimators.regression.column_sizes import doubt_column_sizes
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
 from latens.estimators.regression.precisions import model_of, weight_unit
-from latens.estimators.regression.uncertainty import CENTRAL, WIDTH, RegressionUncertainty
+from latens.estimators.regression.uncertainty import CENTRAL_QUANTILES, WIDTH, RegressionUncertainty
 from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
@@ -303,7 +303,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
     def _target_std(self, x: Floats) -> Floats:
         """(n,), of new targets at rows x."""
         if self._integral is not None:
-            low, high = self._integral.line_quantiles(self._units.enter(Rows(x)).x, CENTRAL, noise=True)
+            low, high = self._integral.line_quantiles(self._units.enter(Rows(x)).x, CENTRAL_QUANTILES, noise=True)
             return np.asarray((high - low) / WIDTH * self._units.target.scale)
         if not self._precisions_given:
             return np.full(len(x), np.inf)
@@ -453,7 +453,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         """`step` are the units of the weights of q, `common` is that of the integral."""
         self.__dict__.pop("coef_covariance_", None)
         if self._integral is not None:
-            low, high = self._integral.weight_quantiles(CENTRAL) * common
+            low, high = self._integral.weight_quantiles(CENTRAL_QUANTILES) * common
             self.coef_std_ = (high - low) / WIDTH
         elif self._precisions_given:
             self.coef_std_ = np.sqrt(q.variances) * step

@@ -30,10 +30,10 @@ from latens.scale.scan import Scan
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
-__all__ = ["CENTRAL", "WIDTH", "RegressionUncertainty"]
+__all__ = ["CENTRAL_QUANTILES", "WIDTH", "RegressionUncertainty"]
 
-CENTRAL = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
-WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
+CENTRAL_QUANTILES = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
+WIDTH = float(ndtri(CENTRAL_QUANTILES[1]) - ndtri(CENTRAL_QUANTILES[0]))  # between them, in standard deviations
 SAME_SUMS = 1e-6  # of the sums of squares: those of other rows differ by more
 
 
@@ -219,8 +219,10 @@ class RegressionUncertainty:
         low, high = integral.weight_quantiles(ends) * step
         line = np.zeros((4, 1))  # without an intercept, it is 0 for certain
         if self.fit_intercept:
-            line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * target.scale + target.origin
-        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * target.scale * target.scale)
+            line = (
+                integral.line_quantiles(origin, (*ends, *CENTRAL_QUANTILES), noise=False) * target.scale + target.origin
+            )
+        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL_QUANTILES)) * target.scale * target.scale)
         return {
             "coef": (self.coef_std_, low, high),
             "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),

@@ -264,7 +264,7 @@ class InBlocks:
         return KeepingSweep(source, floats_per_row, Scratch())
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
-        return badly_explained_rows(self.source, partial(_log_density, model, q), size)
+        return badly_explained_rows(self.source, partial(_bounds, model, q), size)
 
 
 @dataclass(frozen=True)
@@ -326,5 +326,5 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = N
     return InMemory(rows)
 
 
-def _log_density(model: Model, q: Any, rows: Rows) -> Floats:
-    return host(model.log_predictive(q, rows, model.local_step(q, rows)))
+def _bounds(model: Model, q: Any, rows: Rows) -> Floats:
+    return host(model.row_bounds(q, rows, model.local_step(q, rows)))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
-from latens.array.transfer import host, is_sparse
+from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.missing_codes import may_hold_codes, missing_codes
@@ -32,8 +32,8 @@ MOST_COMPARED = 500  # columns that are compared in pairs
 MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
 MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
 HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
-FINE = 0.5  # of rows that have a value of their own in a column that tells rows apart
-COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
+LEAST_SHARE_OF_VALUES = 0.5  # of rows that have a value of their own in a column that tells rows apart
+CORRELATION_OF_COPIES = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
 def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, container: str = "frame") -> None:
@@ -44,8 +44,8 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
     d = min(int(rows.x.shape[1]), MOST_COLUMNS)
-    step = -(-len(rows) // min(MOST_ROWS, MOST_ENTRIES // max(d, 1)))
-    part = np.asfortranarray(host(rows.x[::step, :d]))  # columns are looked at one by one
+    step = -(-len(rows) // _most_rows(d))
+    part = host_columns(rows.x[::step, :d])  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     _doubt_codes(rows, part, names, container)
@@ -54,6 +54,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
+
+
+def _most_rows(d: int) -> int:
+    return min(MOST_ROWS, MOST_ENTRIES // max(d, 1))
 
 
 def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: bool = False) -> None:
@@ -166,11 +170,11 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
     at = [j for j in range(min(part.shape[1], MOST_COMPARED)) if j not in equal]
     z = _standardised(part[:: -(-len(part) // MOST_PAIRED), at])
     pairs = []
-    for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > COPY, 1)).tolist():
+    for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > CORRELATION_OF_COPIES, 1)).tolist():
         a, b = _column(rows, at[i]), _column(rows, at[j])
         same_holes = np.array_equal(np.isnan(a), np.isnan(b))
         first, second = _standardised(np.stack([a, b], axis=1)).T
-        if same_holes and abs(float(first @ second)) > COPY:
+        if same_holes and abs(float(first @ second)) > CORRELATION_OF_COPIES:
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
@@ -252,7 +256,7 @@ def _finest_column(part: Floats) -> tuple[int, bool]:
             finest, most = j, n_values
         if most == len(part):
             break  # no other has more
-    return finest, most > FINE * len(part)
+    return finest, most > LEAST_SHARE_OF_VALUES * len(part)
 
 
 def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
@@ -260,7 +264,7 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
 
     Copies are all among them or all left out, so that they are as common as among all rows.
     """
-    share = MOST_ROWS / len(rows)
+    share = _most_rows(int(rows.x.shape[1])) / len(rows)
     if share >= 0.5:
         return rows, 1.0
     keys = _row_keys(rows, [column])
@@ -268,7 +272,7 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
     keys *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: values that are close lie apart
     few = rows.take(np.flatnonzero(keys < np.uint64(int(share * 2**64))))
     seen = None if few.seen is None else host(few.seen)
-    return Rows(np.asfortranarray(host(few.x)), seen, None if few.weight is None else host(few.weight)), share
+    return Rows(host_columns(few.x), seen, None if few.weight is None else host(few.weight)), share
 
 
 def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
@@ -276,9 +280,9 @@ def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
 
     Bits of the entries times odd numbers, one column after the other: no copy of the table is made.
     """
-    keys, odd = np.zeros(len(rows), np.uint64), np.random.default_rng(0)
-    for j in columns:
-        of_value, of_hole = odd.integers(2**62, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    keys, drawn = np.zeros(len(rows), np.uint64), np.random.default_rng(0).integers(2**62, size=(len(columns), 2))
+    odd = drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
+    for j, (of_value, of_hole) in zip(columns, odd, strict=True):
         bits = (host(rows.x[:, j]).astype(np.float64) + 0.0).view(np.uint64)  # no negative zeros
         keys += (bits ^ (bits >> np.uint64(29))) * of_value
         if rows.seen is not None:

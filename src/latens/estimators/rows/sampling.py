@@ -1,4 +1,8 @@
-"""A sample of the rows to start from, the same however the rows are ordered, repeated or weighted."""
+"""A sample of the rows to start from, the same however the rows are ordered, repeated or weighted.
+
+Nor does it depend on the order of the columns, as long as all rows are in memory: whatever is drawn for columns, such
+as the direction along which rows are put in order, goes by what they hold (`column_places`), not by where they stand.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from latens.core import Rows, blocks
 
 __all__ = [
     "chosen_rows",
+    "column_places",
     "column_variances",
     "distinct",
     "filled",
@@ -24,6 +29,8 @@ __all__ = [
     "stacked",
     "without_units",
 ]
+
+LEAST_SPREAD = 1e-12  # spread beside the mean, below which it is rounding
 
 
 def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -> Rows:
@@ -36,7 +43,8 @@ def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -
     if rows.weight is None and _has_one_key_elsewhere(rows):
         size = min(limit, len(rows))
         return chosen_rows(rows, _ordered_there(rows, exponents, _even_steps(np.arange(1.0, len(rows) + 1), size)))
-    keys = np.concatenate([_keys(block, exponents) for block in blocks(rows, 0)], axis=1)
+    places = column_places(rows)
+    keys = np.concatenate([_keys(block, exponents, places) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
     if rows.weight is None:
         mass = np.arange(1.0, len(order) + 1)
@@ -65,7 +73,7 @@ def _has_one_key_elsewhere(rows: Rows) -> bool:
 def _ordered_there(rows: Rows, exponents: Index | None, at: Index) -> Index:
     """Which rows stand at these places of the fixed order; the host would take longer to sort a million than to fit."""
     xp, d = array_namespace(rows.x), int(rows.x.shape[1])
-    along = _directions(d, d, exponents)[0]
+    along = _directions(d, d, exponents, column_places(rows))[0]
     order = xp.argsort(xp.concat([_value_keys(block.x, along) for block in blocks(rows, 0)]), stable=True)
     return np.asarray(to_numpy(take(order, at)), dtype=np.intp)
 
@@ -74,8 +82,55 @@ def without_units(sample: Rows) -> Rows:
     """The same rows in an order that does not depend on the units of single columns, but for rounding."""
     x = np.asarray(filled(sample), dtype=np.float64)
     spread = x.std(axis=0)
-    keys = _keys(Rows((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0), sample.seen))
+    z = Rows((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0), sample.seen)
+    keys = _keys(z, places=column_places(z))
     return sample.take(np.lexsort(keys[::-1]))
+
+
+def column_places(rows: Rows) -> Index:
+    """(D,), the place of each column in an order that depends on what columns hold, and not on where they stand.
+
+    It is that of E[z_d |z|^2] over rows z in units of their columns' spread, the same for shuffled, repeated and
+    weighted rows and for other units: how skewed a column is, and which way rows lie that are far out in others.
+    """
+    d, parts, n = int(rows.x.shape[1]), list(blocks(rows, 0)), np.maximum(rows.counts, np.finfo(float).tiny)
+    mean = np.sum([_column_sums(part) for part in parts], axis=0) / n
+    spread = np.sqrt(np.sum([_column_squares(part, mean) for part in parts], axis=0) / n)
+    scale = np.where(spread > LEAST_SPREAD * np.abs(mean), 1 / np.where(spread > 0, spread, 1.0), 0.0)
+    places = np.empty(d, dtype=np.intp)
+    places[np.argsort(np.sum([_far_out(part, mean, scale) for part in parts], axis=0), kind="stable")] = np.arange(d)
+    return places
+
+
+def _weights(block: Rows) -> Any:
+    """(n,), where its rows are."""
+    if block.weight is not None:
+        return block.weight
+    return np.ones(len(block)) if is_sparse(block.x) else array_namespace(block.x).ones_like(block.x[:, 0])
+
+
+def _column_sums(block: Rows) -> Floats:
+    """(D,); a missing entry is stored as 0."""
+    return np.asarray(host(_weights(block) @ block.x), dtype=np.float64)
+
+
+def _column_squares(block: Rows, mean: Floats) -> Floats:
+    """(D,), sums of squares about the means, of the entries that were seen."""
+    if is_sparse(block.x):
+        weight, x = _weights(block), block.x
+        return np.asarray(x.multiply(x).T @ weight - 2 * mean * (x.T @ weight) + mean**2 * weight.sum())
+    away = (block.x - like(mean, block.x)) * block.mask
+    return np.asarray(host(_weights(block) @ (away * away)), dtype=np.float64)
+
+
+def _far_out(block: Rows, mean: Floats, scale: Floats) -> Floats:
+    """(D,), sum of z |z|^2 over the rows z of a block, missing entries being at their mean."""
+    x, weight = block.x, _weights(block)
+    if is_sparse(x):
+        far = weight * (x.multiply(x) @ scale**2 - 2 * (x @ (mean * scale**2)) + np.sum((mean * scale) ** 2))
+        return np.asarray(scale * (x.T @ far - mean * far.sum()), dtype=np.float64)
+    z = (x - like(mean, x)) * (block.mask * like(scale, x))
+    return np.asarray(host((weight * array_namespace(x).sum(z * z, axis=1)) @ z), dtype=np.float64)
 
 
 def chosen_rows(rows: Rows, which: Index) -> Rows:
@@ -123,11 +178,11 @@ def column_variances(x: Any) -> Floats:
     return np.maximum(np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64) - mean**2, 0.0)
 
 
-def _keys(block: Rows, exponents: Index | None = None) -> Floats:
+def _keys(block: Rows, exponents: Index | None = None, places: Index | None = None) -> Floats:
     """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
     n_columns, block = block.x.shape[1], side_by_side(block)
     d = block.x.shape[1]
-    fixed = _directions(d, n_columns, exponents)
+    fixed = _directions(d, n_columns, exponents, places)
     if is_sparse(block.x):
         return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
     xp, values = array_namespace(block.x), host(_value_keys(block.x, fixed[0]))[None]
@@ -137,9 +192,11 @@ def _keys(block: Rows, exponents: Index | None = None) -> Floats:
     return np.concatenate([values, host(xp.sum(block.mask * like(fixed[1], block.x), axis=1))[None]])
 
 
-def _directions(d: int, n_columns: int, exponents: Index | None) -> Floats:
-    """(2, D), what values and holes are multiplied with in the keys of a row."""
+def _directions(d: int, n_columns: int, exponents: Index | None, places: Index | None = None) -> Floats:
+    """(2, D), what values and holes are multiplied with in the keys of a row; of columns by their places, if given."""
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
+    if places is not None:
+        fixed[:, :n_columns] = fixed[:, places]
     if exponents is not None:
         fixed[0, :n_columns] = np.ldexp(fixed[0, :n_columns], -exponents)
     return fixed

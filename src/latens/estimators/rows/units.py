@@ -31,7 +31,7 @@ MOST_SINGLE = 57  # the same in single precision
 ONE_STEP = 64  # powers of two by which rows are multiplied at once, in single precision too
 SURE_DIGITS = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
 TIE = 1e-9  # powers of two that are this close to half-way are rounded up
-HARDLY = 1e-6  # of its mean: the spread below which a column may not vary at all
+LEAST_SHARE_OF_MEAN = 1e-6  # of its mean: the spread below which a column may not vary at all
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
@@ -72,7 +72,9 @@ class Units:
             gaps = (block.x / divisor - like(mean, block.x)) * block.mask
             squares += column_sums(block.weigh(gaps**2))
         rounding = float(xp.finfo(rows.x.dtype).eps)
-        constant = _constants(rows, np.sqrt(squares / counts) <= HARDLY * np.abs(mean)) if centred else None
+        constant = (
+            _constants(rows, np.sqrt(squares / counts) <= LEAST_SHARE_OF_MEAN * np.abs(mean)) if centred else None
+        )
         return cls._of_moments(
             counts, mean, squares, largest, rounding, centred, unseen, len(rows), standardized, constant
         )
@@ -280,7 +282,10 @@ class Units:
 def column_sizes(rows: Rows) -> Floats:
     """(D,), the largest entry of each column without its sign, 0 where none is observed."""
     xp = array_namespace(rows.x)
-    parts = [host(xp.max(xp.abs(block.x), axis=0)) for block in blocks(rows, 0)]
+    parts = [
+        host(xp.maximum(xp.max(block.x, axis=0), -xp.min(block.x, axis=0)))  # nothing of the size of the block is made
+        for block in blocks(rows, 0)
+    ]
     return np.asarray(np.max(parts, axis=0), dtype=np.float64)
 
 

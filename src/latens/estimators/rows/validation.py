@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -268,6 +268,8 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
                 f"X holds lists of items, such as {basket}; {type(estimator).__name__} takes rows of 0 and 1, a column "
                 "for each item: sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True).fit_transform(X)."
             ) from error
+        if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+            raise TypeError("X is a list of dicts; give rows as a data frame: pandas.DataFrame(X).") from error
         found = _first_not_a_number(X)
         if found is None:
             raise

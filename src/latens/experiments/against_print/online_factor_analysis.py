@@ -16,7 +16,7 @@ from latens.report.charts.svg import Line, line_chart
 __all__ = ["regression", "run_print", "variants", "warm_up"]
 
 RATES = (1e-4, 1e-3, 1e-2, 1e-1)
-LOST = 10.0  # times the size of the covariance: farther than no model at all
+LARGEST_RATIO = 10.0  # times the size of the covariance: farther than no model at all
 
 
 def distance(model: printed.Model, truth: printed.Model) -> float:
@@ -105,7 +105,7 @@ def variants(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: 
             ends = {rate: distance(path[-1], truth) for rate, path in paths.items()}
             rate = min(RATES, key=lambda one: ends[one] if np.isfinite(ends[one]) else np.inf)
             best[top][name] = ends[rate]
-            lost = sum(not np.isfinite(end) or end > LOST for end in ends.values())
+            lost = sum(not np.isfinite(end) or end > LARGEST_RATIO for end in ends.values())
             rows.append(
                 (f"[1, {top:g}]", name, rate, ends[rate], ends[1e-3] if np.isfinite(ends[1e-3]) else "NaN", lost)
             )

@@ -34,8 +34,10 @@ __all__ = [
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
-FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
-INDISPENSABLE = 1.5  # nats a row that the first iteration is below where others never take the place of a component
+FAR_NATS, NEAR_NATS, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
+LARGEST_LOSS_PER_ROW = (
+    1.5  # nats a row that the first iteration is below where others never take the place of a component
+)
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -85,6 +87,7 @@ def improve(
     *,
     screens: Sequence[Ascent] = (),
     rare: Callable[[State], Iterator[Any]] | None = None,
+    again: Callable[[State], Iterator[Any]] | None = None,
     n_steps: int = 10,
     max_iter: int = 200,
     tol: float = 1e-6,
@@ -109,14 +112,15 @@ def improve(
     candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
     slow ascents, as with missing entries, do not end the search half way. Where they are known to be `slow`, as many
     components as before must gain `tol` in each iteration of the trial, or they are those of the fit a little further
-    on. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
+    on. With `again`, which gives candidates in another order for a fit whose last move left as many components or more,
+    moves that take some out go on before the fit settles. Rounds that were finished answer from the `journal`; `rng` is
+    what candidates are drawn with.
     """
-    first_better = partial(
-        _first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, slow, journal
-    )
+    first_better = partial(_first_better, rare, ascent, screens, n_steps, tol, looseness, over, slow, journal)
+    propose = candidates
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
-            better = journal.once(partial(first_better, fit), rng, fit.state)
+            better = journal.once(partial(first_better, propose, fit), rng, fit.state)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -126,6 +130,8 @@ def improve(
                 return fit
             fit = longer(fit, ascent, max_iter, on_iteration)
             continue
+        fewer = again is not None and better.state.q.n_components < fit.state.q.n_components
+        propose = candidates if fewer or again is None else again
         try:
             fit = jumped(fit, better, on_iteration)
         except KeyboardInterrupt:
@@ -133,7 +139,7 @@ def improve(
         # rows that take several local steps go on from where these are, which a journal keeps for the next ascent alone
         pauses = exact is None or exact(fit.state.q)
         until = (4 * len(fit.trace) + max_iter + 4) // 5 if pauses else max_iter
-        fit = fit if better.converged else longer(fit, ascent, until, on_iteration)
+        fit = fit if better.converged or fewer else longer(fit, ascent, until, on_iteration)
     return fit
 
 
@@ -166,7 +172,6 @@ def longer(fit: Fit, ascent: Ascent, max_iter: int, on_iteration: OnIteration | 
 
 
 def _first_better(
-    candidates: Callable[[State], Iterator[Any]],
     rare: Callable[[State], Iterator[Any]] | None,
     ascent: Ascent,
     screens: Sequence[Ascent],
@@ -176,6 +181,7 @@ def _first_better(
     over: Callable[[], bool] | None,
     slow: bool,
     journal: Record,
+    candidates: Callable[[State], Iterator[Any]],
     fit: Fit,
 ) -> Fit | None:
     least = tol * max(fit.state.stats.n, 1.0)
@@ -248,7 +254,7 @@ def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
-    near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
+    near, least = target - FAR_PER_ROW * n - NEAR_NATS, target - LARGEST_LOSS_PER_ROW * n - FAR_NATS
     return ascent(start, REMOVAL_STEPS, Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 
@@ -303,7 +309,7 @@ class _FarBelow:
 
     def __call__(self, event: Iteration) -> bool:
         self.n_steps += 1
-        return event.elbo < self.target - self.beyond - (FAR if self.n_steps < N_FAR else NEAR)
+        return event.elbo < self.target - self.beyond - (FAR_NATS if self.n_steps < N_FAR else NEAR_NATS)
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

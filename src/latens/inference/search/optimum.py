@@ -7,6 +7,7 @@ a row is counted. From what the search finds there it ascends on all rows, and m
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from latens.core import (
     Loose,
     Movable,
     Proposal,
+    Regrouping,
     Rows,
     State,
     Tiered,
@@ -33,7 +35,7 @@ from latens.core import (
     fewest_of,
 )
 from latens.inference.ascent import OnIteration
-from latens.inference.extrapolated_ascent import ascend_in_leaps
+from latens.inference.extrapolated_ascent import settled
 from latens.inference.search.moves import (
     UNRECORDED,
     Ascent,
@@ -49,7 +51,7 @@ from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
+ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
@@ -59,6 +61,9 @@ MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
 ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
 N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows, and that others have to get above it
+NATS_BEHIND = (
+    0.5  # for each row, that a search with more components may be behind the last one when it has too many no more
+)
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -84,6 +89,7 @@ class Search:
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
     settles: float = 0.0  # nats of an iteration to which what was found is gone on from in leaps; 0: it is not
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
+    least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
 
     def on_all(
         self,
@@ -103,9 +109,11 @@ class Search:
         """
         fits = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
         fit = highest(fits)
+        if fit.elbo < self.least:
+            return fit
         try:
             if not (fit.interrupted or fit.stopped):
-                settle = partial(self._settled, batches, sample, screens, rare, sweep, notify)
+                settle = partial(self._at_the_end, batches, sample, screens, rare, sweep, notify)
                 fit = highest([self._found_again(settle(one), batches, sweep) for one in fits])
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
@@ -120,7 +128,7 @@ class Search:
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
 
-    def _settled(
+    def _at_the_end(
         self,
         batches: Sequence[Any],
         sample: Any,
@@ -141,7 +149,8 @@ class Search:
             left = self.max_iter - len(fit.trace)
             if fit.interrupted or fit.stopped or not fit.converged or left <= 0:
                 return fit
-            further = self.journal.once(partial(self._in_leaps, batches, sweep, left, fit.state), None, fit.state)
+            leaps = partial(settled, self.model, batches, fit.state, self.settles, left, self.over, sweep)
+            further = self.journal.once(partial(leaps, self.log_scale), None, fit.state)
             if further.elbo < fit.elbo + self.settles:
                 return replace(fit, interrupted=further.interrupted)
             gain, fit = further.elbo - fit.elbo, jumped(fit, replace(further, converged=True), notify)
@@ -150,20 +159,9 @@ class Search:
             fit = self._moved(fit, self._ascend(batches, sweep), sample, 2 + stage, self.tol, screens, rare, notify)
         return fit
 
-    def _in_leaps(self, batches: Sequence[Any], sweep: Sweep, max_iter: int, start: State) -> Fit:
-        over = self.over or (lambda: False)
-        return ascend_in_leaps(
-            self.model,
-            batches,
-            start,
-            max_iter=max_iter,
-            tol=self.settles / max(start.stats.n, 1.0),
-            enough=lambda gain, _: gain < self.settles or over(),
-            sweep=sweep,
-            log_scale=self.log_scale,
-        )
-
-    def _found_again(self, fit: Fit, batches: Sequence[Any], sweep: Sweep) -> Fit:
+    def _found_again(
+        self, fit: Fit, batches: Sequence[Any], sweep: Sweep, n_rounds: int = MOST_ROUNDS_ANEW, steps: int | None = None
+    ) -> Fit:
         """The fit, or what its rows reach without the codes that were kept, where they do not find these again.
 
         Codes are kept from pass to pass where local steps are not exact, and answers about rows begin without them: a
@@ -172,7 +170,7 @@ class Search:
         if not self.moves or isinstance(sweep, Forgetful):
             return fit
         ascent = self._ascend(batches, sweep)
-        for _ in range(MOST_ROUNDS_ANEW):
+        for _ in range(n_rounds):
             if fit.interrupted or fit.stopped or self.model.exact_local(fit.state.q):
                 return fit
             anew, least = ascent(State(fit.state.q), 1, None), fit.elbo - NATS_OF_CODES * fit.state.stats.n
@@ -183,8 +181,18 @@ class Search:
             if ascent(settled, 1, None).elbo >= least:
                 return fit
             anew = replace(anew, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in anew.trace))
-            fit = longer(replace(anew, converged=False), ascent, self.max_iter)
+            fit = longer(replace(anew, converged=False), ascent, min(steps or self.max_iter, self.max_iter))
         return fit
+
+    def _settled(self, fits: Sequence[Fit], batches: Sequence[Any], sweep: Sweep) -> list[Fit]:
+        """The same of fits that are to be moved: beside codes that nobody finds again no other start has a chance."""
+        settled = list(fits)
+        try:
+            for number, fit in enumerate(fits):
+                settled[number] = self._found_again(fit, batches, sweep, n_rounds=1, steps=self.pause)
+        except KeyboardInterrupt:
+            settled[-1] = replace(settled[-1], interrupted=True)
+        return settled
 
     def _or_without(self, fit: Fit, without: Fit | None) -> Fit:
         """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
@@ -314,7 +322,11 @@ class Search:
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
             fits = self._ascended(ascent, starts, notify, map_, glanced)
+        if self.moves and self.pause:
+            fits = self._settled(fits, batches, sweep)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
+            return fits
+        if self.pause and screens and self._is_far_behind(fits):  # all moves of the part are behind them
             return fits
         # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
         chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
@@ -331,11 +343,15 @@ class Search:
                 interrupted = True
             interrupted = interrupted or any(fit.interrupted for fit in moved)
             stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
-            if interrupted or stopped:
+            if interrupted or stopped or (tier == FIRST and self._is_far_behind(chosen)):
                 break
         last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
         # one that was not gone on from may still be the highest
         return [*chosen[:-1], last, *(glanced if interrupted or stopped else ())]
+
+    def _is_far_behind(self, fits: Sequence[Fit]) -> bool:
+        """Whether further moves, of which there are many, would hardly lead to what was reached before."""
+        return bool(highest(fits).elbo < self.least - NATS_BEHIND * fits[0].state.stats.n)
 
     def _found_roughly(
         self,
@@ -408,6 +424,9 @@ class Search:
             ascent,
             screens=screens,
             n_steps=TRIAL_STEPS,
+            again=partial(self._candidates, sample=sample, rng=rng, tier=FIRST if tier == FIRST else AGAIN)
+            if isinstance(model, Regrouping)
+            else None,
             rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
@@ -428,8 +447,10 @@ class Search:
             yield from self._without_fading(state, sample, rng)
             return
         propose = model.candidates
-        if isinstance(model, Tiered) and tier != ALL:
+        if isinstance(model, Tiered) and tier in (FIRST, FURTHER):
             propose = model.first_candidates if tier == FIRST else model.further_candidates
+        if isinstance(model, Regrouping) and tier == AGAIN:
+            propose = model.candidates_again
         if self.fixed:
             with closed_after(propose(state.q, state.stats, sample, rng, k)) as proposed:
                 yield from filter(lambda candidate: candidate.n_components == k, proposed)

@@ -18,13 +18,14 @@ __all__ = ["badly_explained"]
 def badly_explained(
     model: Model, q: Any, batches: Sequence[Rows], size: int, sweep: Sweep = serial_sweep
 ) -> tuple[Index, Floats]:
-    """Numbers of about `size` rows and how many each stands for: half have the lowest log density, others the rest.
+    """Numbers of about `size` rows and how many each stands for: half have the lowest bounds, others the rest.
 
-    One pass over all rows. The same rows are chosen in whatever order they come.
+    One pass over all rows, by what each adds to the bound: its density may be a sum over 2^K states. The same rows are
+    chosen in whatever order they come.
     """
 
     def score(batch: Rows, _: Any) -> tuple[Any, int]:
-        return host(model.log_predictive(q, batch, model.local_step(q, batch))), 0
+        return host(model.row_bounds(q, batch, model.local_step(q, batch))), 0
 
     scores = np.concatenate(sweep(score, batches, (None,) * len(batches))[0])
     order = np.argsort(scores, kind="stable")

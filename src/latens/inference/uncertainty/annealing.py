@@ -44,10 +44,10 @@ __all__ = [
     "temperatures",
 ]
 
-COLDEST = 1e-6  # the first temperature above 0, where that is cold enough
+FIRST_TEMPERATURE = 1e-6  # the first temperature above 0, where that is cold enough
 COLD_NATS = 0.1  # that a first step may change
 N_FELT = 5  # draws of f_0 by which that is told
-SETTLING = 100  # sweeps of the globals at given codes, before a chain goes backwards from them
+SWEEPS_OF_GLOBALS = 100  # sweeps of the globals at given codes, before a chain goes backwards from them
 
 
 @runtime_checkable
@@ -108,11 +108,14 @@ def path_of(model: Any, batch: Any, q: Any) -> Path:
 def coldest(path: Path) -> float:
     """The first temperature above 0: draws of vague priors may be any number of widths away from the rows."""
     rng = np.random.default_rng(0)  # not the chains' own: their temperatures may not depend on them
-    felt = [path.level(COLDEST, state) - path.level(0.0, state) for state in (path.first(rng) for _ in range(N_FELT))]
-    return COLDEST * min(1.0, COLD_NATS / max(float(np.max(np.abs(felt))), COLD_NATS))
+    felt = [
+        path.level(FIRST_TEMPERATURE, state) - path.level(0.0, state)
+        for state in (path.first(rng) for _ in range(N_FELT))
+    ]
+    return FIRST_TEMPERATURE * min(1.0, COLD_NATS / max(float(np.max(np.abs(felt))), COLD_NATS))
 
 
-def temperatures(n_steps: int, first: float = COLDEST) -> Floats:
+def temperatures(n_steps: int, first: float = FIRST_TEMPERATURE) -> Floats:
     """From 0 to 1: half of the steps by ratios, which the vague beginning needs, half even."""
     ratios = np.geomspace(first, 1.0, n_steps // 2)
     return np.unique(np.concatenate([[0.0], ratios, np.linspace(0.0, 1.0, n_steps - n_steps // 2)]))
@@ -148,7 +151,7 @@ class _Codes:
 
     def at(self, codes: Any, rng: np.random.Generator) -> tuple[Any, Any]:
         local, point = self.model.at_codes(self.q, codes, rng), self.q.sample(rng)
-        for _ in range(SETTLING):
+        for _ in range(SWEEPS_OF_GLOBALS):
             stats = self.model.draw_statistics(point, self.batch, local, rng)
             point = collapsed(self.model, stats, self.q.n_components)[1].sample(rng)
         return local, stats
@@ -181,7 +184,7 @@ class _Points:
     def at(self, codes: Any, rng: np.random.Generator) -> tuple[Any, Any, Any]:
         local, point = self.model.at_codes(self.q, codes, rng), self.proper.draw_prior(self.q, rng)
         stats = self.model.draw_statistics(point, self.batch, local, rng)
-        for _ in range(SETTLING):
+        for _ in range(SWEEPS_OF_GLOBALS):
             point = self.model.redraw(point, stats, rng)
         return point, local, stats
 

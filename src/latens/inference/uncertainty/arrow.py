@@ -30,11 +30,11 @@ __all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of", "whole_of"]
 MOST_PRODUCTS = 1000  # with A, to make it
 MOST_ENTRIES = 5e7  # of all blocks together
 AT_ONCE = 200  # blocks, or numbers, whose matrices are held at the same time
-TINY = 1e-12  # of the largest entry of a column: what differences leave of 0
-APART = 1e-3  # relative error of a product, above which blocks are not those of A
-CLOSELY = 1e-5  # the same where the whole matrix is asked for
+LEAST_RELATIVE_ENTRY = 1e-12  # of the largest entry of a column: what differences leave of 0
+LARGEST_RELATIVE_ERROR = 1e-3  # relative error of a product, above which blocks are not those of A
+LARGEST_ERROR_OF_WHOLE = 1e-5  # the same where the whole matrix is asked for
 NO_MORE = 1e-12  # of the largest curvature: what coordinates that curve less are taken to have, to compare them
-FLAT = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
+LEAST_EIGENVALUE = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
 Product = Callable[[Floats], Floats]
 
 
@@ -183,7 +183,7 @@ def _root(matrices: Floats) -> Floats:
     scaled = matrices / size[..., :, None] / size[..., None, :]
     values, vectors = np.linalg.eigh(scaled)
     # turned back, so that a coordinate that is held stays by itself
-    half = vectors / np.sqrt(np.maximum(values, FLAT))[..., None, :] @ np.swapaxes(vectors, -1, -2)
+    half = vectors / np.sqrt(np.maximum(values, LEAST_EIGENVALUE))[..., None, :] @ np.swapaxes(vectors, -1, -2)
     return np.asarray(half / size[..., :, None])
 
 
@@ -196,7 +196,9 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     for i, at in enumerate(border):
         column = product((np.arange(blocks.size) == at).astype(float))
         beside, corner[:, i] = blocks.gathered(column).reshape(-1, 1), column[border]
-        side.append(csr_array(np.where(np.abs(beside) > TINY * np.abs(column).max(initial=0.0), beside, 0.0)))
+        side.append(
+            csr_array(np.where(np.abs(beside) > LEAST_RELATIVE_ENTRY * np.abs(column).max(initial=0.0), beside, 0.0))
+        )
     inner, corner = 0.5 * (inner + np.swapaxes(inner, 1, 2)), 0.5 * (corner + corner.T)
     whole = hstack(side, format="csr") if side else csr_array((n_blocks * p, 0))
     everything = Arrow(blocks, inner, whole, corner, np.ones(blocks.size))
@@ -205,7 +207,7 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     scale = arrow.free / np.sqrt(np.maximum(own, least))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size) * scale
     gap, there = scale * (arrow.times(signs) - product(signs)), scale * arrow.times(signs)
-    return arrow if gap @ gap <= APART**2 * (there @ there) else None
+    return arrow if gap @ gap <= LARGEST_RELATIVE_ERROR**2 * (there @ there) else None
 
 
 def whole_of(product: Product, chart: Chart) -> Floats:
@@ -231,4 +233,4 @@ def _whole(product: Product, blocks: Blocks) -> Floats | None:
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size)
     scale = 1 / np.sqrt(np.maximum(own, NO_MORE * own.max(initial=0.0)))
     gap, there = scale * (found @ (scale * signs) - product(scale * signs)), scale * (found @ (scale * signs))
-    return found if gap @ gap <= CLOSELY**2 * (there @ there) else None
+    return found if gap @ gap <= LARGEST_ERROR_OF_WHOLE**2 * (there @ there) else None

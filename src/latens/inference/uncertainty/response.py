@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Array, Floats, Index
-from latens.core import B, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
+from latens.core import B, L, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -46,23 +46,38 @@ from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import blocks_of, whole_of
 from latens.inference.uncertainty.column_slopes import column_slopes
 
-__all__ = ["NO_CURVATURE", "SETTLED", "SHORT_STEP", "STEP", "Response", "ascend_to", "respond", "settle_block"]
+__all__ = [
+    "LARGEST_GAIN_OF_SETTLED",
+    "NO_CURVATURE",
+    "STEP",
+    "Response",
+    "ascend_to",
+    "respond",
+    "settle_block",
+    "step_of_slopes",
+]
 
-STEP = 1e-3  # of a coordinate, in differences
-SHORT_STEP = 3e-5  # the same of slopes in closed form where local steps are exact: only rounding limits it
+STEP = 1e-3  # of a coordinate, in differences of heights, or of rows in single precision
+SHORT_STEP = 3e-5  # the same of slopes in closed form: only rounding, and how well rows are settled, limit it
 PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
 ROUNDING = 64 * float(np.finfo(float).eps)  # of the sum of |terms|: interactions below it are none
 CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences are taken
-SETTLED = 5e-6  # nats of an iteration, below which every slope is well below STEEP; a Newton step does the rest
-LEFT = 1e-2  # nats to be gained above which it does not
+LARGEST_GAIN_OF_SETTLED = (
+    5e-6  # nats of an iteration, below which every slope is well below LARGEST_SLOPE; a Newton step does the rest
+)
+MOST_NATS_TO_GAIN = 1e-2  # nats to be gained above which it does not
 LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
 FEWEST_POINTS = 50  # posteriors under which rows settle, from which Newton's steps are worth their factors
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
-STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
+LARGEST_SLOPE = (
+    1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
+)
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
-LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps
-FLAT = 1e-7  # the same of A, in units of its diagonal
-ALONG = 1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
+LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps where local steps are exact
+LEAST_EIGENVALUE = 1e-7  # the same of A, in units of its diagonal
+LEAST_SHARE_ADDED = (
+    1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +92,7 @@ class Response:
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
     step: float = STEP
+    exact: bool = False  # whether one local step settles a row, so that nothing but rounding is in short steps
 
     @property
     def hessian(self) -> Floats:
@@ -137,7 +153,7 @@ class Response:
             return np.asarray(std)
         # what a direction without information would add if it had the least that can be seen
         least = np.sum((jacobian @ directions[:, uninformed]) ** 2, axis=1) / self._least
-        return np.where(least > ALONG * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
+        return np.where(least > LEAST_SHARE_ADDED * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
 
     def missing(self, jacobian: Floats) -> Floats:
         """(m,), share of the information about each quantity that is lost with the codes; 1 where nothing is left."""
@@ -147,13 +163,13 @@ class Response:
 
     @property
     def _least(self) -> float:
-        return LEAST_INFORMATION if self.step == STEP else LEAST_BY_SHORT_STEPS
+        return LEAST_BY_SHORT_STEPS if self.exact and self.step < STEP else LEAST_INFORMATION
 
     @cached_property
     def _steep(self) -> Any:
         curved = np.abs(np.diag(self.fixed)) > NO_CURVATURE
         sizes = np.sqrt(np.maximum(np.abs(np.diag(self.fixed)), NO_CURVATURE))
-        return np.asarray(curved & (np.abs(self.gradient) > STEEP * sizes))
+        return np.asarray(curved & (np.abs(self.gradient) > LARGEST_SLOPE * sizes))
 
     @cached_property
     def _spectrum(self) -> tuple[Floats, Floats]:
@@ -161,8 +177,11 @@ class Response:
         free = np.ix_(self.free, self.free)
         size = 1 / np.sqrt(np.abs(np.diag(self.fixed))[self.free])
         own, vectors = np.linalg.eigh(-self.fixed[free] * size * size[:, None])
-        roots = size[:, None] * vectors / np.sqrt(np.maximum(own, FLAT**2))
-        flat, root = roots[:, own < FLAT], roots[:, own >= FLAT]  # flat: no information even with known codes
+        roots = size[:, None] * vectors / np.sqrt(np.maximum(own, LEAST_EIGENVALUE**2))
+        flat, root = (
+            roots[:, own < LEAST_EIGENVALUE],
+            roots[:, own >= LEAST_EIGENVALUE],
+        )  # flat: no information even with known codes
         values, turned = np.linalg.eigh(root.T @ -self.hessian[free] @ root)
         directions = np.zeros((self.chart.size, len(own)))
         directions[self.free] = np.hstack([flat, root @ turned])
@@ -175,9 +194,9 @@ def respond(
     """Ascent towards the optimum near q, and take the bound's second derivatives there."""
     if not ascent:
         return _differentiated(model, batches, State(q), sweep)
-    top = ascend_to(model, batches, State(q), sweep, SETTLED)
+    top = ascend_to(model, batches, State(q), sweep, LARGEST_GAIN_OF_SETTLED)
     response = _differentiated(model, batches, top, sweep)
-    if response.decrement <= LEFT:
+    if response.decrement <= MOST_NATS_TO_GAIN:
         return response
     return _differentiated(model, batches, ascend_to(model, batches, top, sweep, 0.0), sweep)
 
@@ -196,16 +215,24 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     chart, warm = Chart(at.q), at.locals or (None,) * len(batches)
     sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
-    step = SHORT_STEP if sloped and model.exact_local(at.q) and all(map(_double, batches)) else STEP
+    step = step_of_slopes(batches, sweep) if sloped else STEP
     arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     differences = _by_slopes if sloped else _by_heights
-    return Response(chart, stats, arms, sides, *differences(model, chart, arms, stats, sides, step), step)
+    parts = differences(model, chart, arms, stats, sides, step)
+    return Response(chart, stats, arms, sides, *parts, step, bool(model.exact_local(at.q)))
 
 
-def _double(batch: Any) -> bool:
-    """Whether rows are in double precision, as sums that stand for them are; of those not read yet it is not known."""
-    return str(batch.x.dtype).endswith("float64") if isinstance(batch, Rows) else isinstance(batch, Statistics)
+def step_of_slopes(batches: Sequence[Any], sweep: Sweep) -> float:
+    """How far differences of slopes in closed form go: short steps where all rows are in double precision."""
+    source = getattr(sweep, "source", None)  # of rows that are read in blocks
+
+    def is_double(batch: Any) -> bool:
+        if isinstance(batch, Rows):
+            return str(batch.x.dtype).endswith("float64")
+        return isinstance(batch, Statistics) or (isinstance(source, Source) and source.dtype == np.float64)
+
+    return SHORT_STEP if all(map(is_double, batches)) else STEP
 
 
 def _all_sums(

@@ -25,12 +25,19 @@ from latens.core import State
 from latens.core.coordinates import Chart
 from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.uncertainty.response import NO_CURVATURE, SETTLED, STEP, ascend_to, settle_block
+from latens.inference.uncertainty.response import (
+    LARGEST_GAIN_OF_SETTLED,
+    NO_CURVATURE,
+    STEP,
+    ascend_to,
+    settle_block,
+    step_of_slopes,
+)
 
 __all__ = ["FewResponses", "respond_few"]
 
 MOST_PRODUCTS = 10  # with H, for each number
-CLOSE = 0.01  # relative rise of the variance at which it is settled
+LARGEST_RISE = 0.01  # relative rise of the variance at which it is settled
 N_SIGNS = 12  # vectors of random signs, from which the diagonal of A is guessed
 INNER_STEPS, INNER_CLOSE = 30, 1e-2  # of the solution with A alone
 Product = Callable[[Floats], Floats]
@@ -51,7 +58,7 @@ def respond_few(
     model: Any, batches: Sequence[Any], q: Any, quantity: Callable[[Any], Floats], *, sweep: Sweep = serial_sweep
 ) -> FewResponses:
     """Of `quantity`, a function of the posterior to (m,), near q; the model has slopes in closed form."""
-    top = ascend_to(model, batches, State(q), sweep, SETTLED)
+    top = ascend_to(model, batches, State(q), sweep, LARGEST_GAIN_OF_SETTLED)
     chart, warm = Chart(top.q), top.locals or (None,) * len(batches)
 
     def sums(at: Any) -> Any:
@@ -59,10 +66,10 @@ def respond_few(
             warnings.simplefilter("ignore", NotSettled)
             return sweep(partial(settle_block, model, at), batches, warm)[1]
 
-    stats = sums(top.q)
+    stats, length = sums(top.q), step_of_slopes(batches, sweep)
 
     def along(direction: Floats, moved: bool) -> Floats:
-        step = STEP / np.abs(direction).max()
+        step = length / np.abs(direction).max()
         ends = []
         for side in (step * direction, -step * direction):
             point = chart.at(side)
@@ -94,7 +101,7 @@ def _variance(product: Product, narrow: _Solver, row: Floats) -> tuple[float, fl
         size = float(left @ z) / height
         x, rest = x + size * p, left - size * bent
         rise, value = float(row @ x) - value, float(row @ x)
-        if rise < CLOSE * value and step > 1:
+        if rise < LARGEST_RISE * value and step > 1:
             return value, alone, True, step
         after = narrow(rest)
         p = after + max(float(after @ (rest - left)) / float(left @ z), 0.0) * p

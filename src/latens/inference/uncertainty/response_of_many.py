@@ -32,16 +32,25 @@ from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import Arrow, arrow_of, blocks_of
 from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slopes
-from latens.inference.uncertainty.response import NO_CURVATURE, SETTLED, SHORT_STEP, STEP, ascend_to, settle_block
+from latens.inference.uncertainty.response import (
+    LARGEST_GAIN_OF_SETTLED,
+    NO_CURVATURE,
+    STEP,
+    ascend_to,
+    settle_block,
+    step_of_slopes,
+)
 
 __all__ = ["ManyResponses", "respond_many"]
 
-NEARLY = 5e-7  # nats of an iteration for each coordinate, below which a Newton step does the rest of the ascent
+LARGEST_GAIN_PER_COORDINATE = (
+    5e-7  # nats of an iteration for each coordinate, below which a Newton step does the rest of the ascent
+)
 MOST_DIRECTIONS = 400
 AT_A_TIME = 10  # directions, between looks at the variances
-RISEN = 0.02  # relative rise of a variance over the last of them, up to which it is settled
-ENOUGH = 0.99  # share of numbers that are to be settled
-STEEP = 0.05  # slope in standard deviations beyond which a coordinate stands at an end of its range
+LARGEST_RISE = 0.02  # relative rise of a variance over the last of them, up to which it is settled
+LEAST_SHARE_SETTLED = 0.99  # share of numbers that are to be settled
+LARGEST_SLOPE = 0.05  # slope in standard deviations beyond which a coordinate stands at an end of its range
 NOTHING_LEFT = 1e-8  # length of a new direction before it is made 1
 LEAST_INFORMATION = 1e-5  # as in `response`: a share of information that is left below it is 0
 N_DRAWS = 16  # of what is outside of all directions, for numbers that are not of one column
@@ -78,10 +87,12 @@ def respond_many(
 
     None where coordinates of several columns meet at fixed sums, or where a number is of several of them.
     """
-    nearly = _responses(model, batches, State(q), quantity, others, sweep, NEARLY * Chart(q).size)
+    nearly = _responses(model, batches, State(q), quantity, others, sweep, LARGEST_GAIN_PER_COORDINATE * Chart(q).size)
     if nearly is None or np.isfinite(nearly.std).all():
         return nearly
-    return _responses(model, batches, nearly.top, quantity, others, sweep, SETTLED)  # flat only there, perhaps
+    return _responses(
+        model, batches, nearly.top, quantity, others, sweep, LARGEST_GAIN_OF_SETTLED
+    )  # flat only there, perhaps
 
 
 def _responses(
@@ -108,16 +119,17 @@ def _responses(
     if fixed is None or slopes is None:
         return None
     gradient, of_prior = (chart.pulled(origin, model.slopes(chart.point, each)) for each in (stats, 0.0 * stats))
-    steep = (fixed.free > 0) & (np.abs(gradient) > STEEP * np.sqrt(fixed.own))
+    steep = (fixed.free > 0) & (np.abs(gradient) > LARGEST_SLOPE * np.sqrt(fixed.own))
     arrow = fixed.holding(steep)
     rest, here = others or (lambda q, stats: np.zeros(0)), (chart.point, stats)
-    settled = model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
+    length = step_of_slopes(batches, sweep)
+    settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
 
     def along(v: Floats) -> tuple[Floats, Floats]:
         """B v, and how numbers that are not of one column move."""
         if not v.any():
             return v, np.zeros_like(rest(*here))
-        step = (SHORT_STEP if settled else STEP) / np.abs(v).max()
+        step = length / np.abs(v).max()
         up = chart.at(step * v)
         ends = [(up, sums(up)), here]
         if not settled:
@@ -149,7 +161,7 @@ def _responses(
         np.concatenate([quantity(chart.point), rest(chart.point, stats)]),
         np.where(unknown, np.inf, np.sqrt(variances)),
         np.where(unknown, 1.0, 1 - narrow / positive),
-        variances - before <= RISEN * positive,
+        variances - before <= LARGEST_RISE * positive,
         np.concatenate([np.diff(slopes.matrix.indptr) > 0, np.ones(len(found.others), dtype=bool)]),
         at_end,
         shift,
@@ -210,7 +222,7 @@ def _lanczos(
                 basis, diagonal, beside, [each[some] for each in moved], others, (len(some), len(blank)), False
             )
             before, variances = variances, _variances(found, r + 1, narrow[some])
-            if np.mean(variances - before <= RISEN * variances) >= ENOUGH and r + 1 > AT_A_TIME:
+            if np.mean(variances - before <= LARGEST_RISE * variances) >= LEAST_SHARE_SETTLED and r + 1 > AT_A_TIME:
                 break
     return _as_found(basis, diagonal, beside, moved, others, shapes, length <= NOTHING_LEFT)
 

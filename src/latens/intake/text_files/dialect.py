@@ -378,15 +378,15 @@ def _unquoted(names: list[str]) -> list[str]:
 
 def _unique(names: list[str]) -> tuple[list[str], int]:
     """Names made unique: a second "a" becomes "a (2)"; an empty one says where it stands."""
-    taken: set[str] = set()
+    names_used: set[str] = set()
     out, renamed = [], 0
     for j, name in enumerate(names):
         base = fresh = name or (NAMELESS if j == 0 else f"column {j + 1}")
         times = 1
-        while fresh in taken:
+        while fresh in names_used:
             times += 1
             fresh = f"{base} ({times})"
         renamed += bool(fresh != name and not (j == 0 and not name))
-        taken.add(fresh)
+        names_used.add(fresh)
         out.append(fresh)
     return out, renamed

@@ -17,12 +17,14 @@ from latens.models.mixture.model import Mixture
 
 __all__ = ["check_columns"]
 
-ROUNDED = (NormalColumns, NormalWishart)
+FAMILIES_OF_ROUNDED = (NormalColumns, NormalWishart)
 
 
 def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
-    if model.rounding is not None and ((model.rounding < 0).any() or not isinstance(model.clusters, ROUNDED)):
+    if model.rounding is not None and (
+        (model.rounding < 0).any() or not isinstance(model.clusters, FAMILIES_OF_ROUNDED)
+    ):
         raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
     kinds, mixed, learnt = attributes.get("columns_"), model.clusters, state.q.clusters
     has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]

@@ -26,7 +26,12 @@ __all__ = [
     "sizes_of_views",
 ]
 
-NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is known of samples may be gone
+NEEDED_ATTRIBUTES = (
+    "layout_",
+    "likelihoods_",
+    "_plain",
+    "deviances_",
+)  # of views; what is known of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
 
 
@@ -48,7 +53,7 @@ def names_of_columns(attributes: Mapping[str, Any]) -> set[str]:
 
 def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse views that the model, its posterior and what is kept of the fit do not tell alike."""
-    absent = [name for name in NEEDED if name not in attributes]
+    absent = [name for name in NEEDED_ATTRIBUTES if name not in attributes]
     if absent:
         raise FileRefused(f"it tells of views without {', '.join(absent)}.")
     layout, names = attributes["layout_"], tuple(view.name for view in model.views)

@@ -65,6 +65,7 @@ __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
 
 MANY_ROWS = 1024.0  # from which on all moves of every start take too long
 MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all states
+GAP_OF_OPTIMA = 1.0  # nats a row by which approximate codes that settle anew may end elsewhere than in the fit
 
 
 @record
@@ -336,6 +337,12 @@ class BinaryFactors:
 
     def biased_local(self, q: BinaryPosterior) -> bool:
         return not self.exact_local(q)
+
+    def gap_of_optima(self, q: BinaryPosterior, n: float, bound: float) -> float:
+        return 0.0 if self.exact_local(q) else GAP_OF_OPTIMA * n
+
+    def rows_alone(self, stats: CodeStatistics) -> Floats:
+        return np.concatenate([stats.seen, stats.xx])
 
     def floats_per_row(self, k: int) -> int:
         # products of codes, which only rows with holes need, for a quarter: small blocks keep threads waiting

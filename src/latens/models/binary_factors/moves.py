@@ -22,7 +22,9 @@ N_WEAKEST = 4  # causes that are left out one by one before others are rearrange
 N_SWAPS = 8  # replacements tried, for the weakest causes first
 N_MERGES = 4
 N_SPLITS = 3  # causes split, each in three ways
-ALIKE = 0.5  # correlation of codes, or cosine of loadings whose codes exclude each other, from which a pair is tried
+LEAST_LIKENESS = (
+    0.5  # correlation of codes, or cosine of loadings whose codes exclude each other, from which a pair is tried
+)
 EXCESS = 1.3  # variance about a cause, over what noise alone may show, from which it is split
 LEAST_ROWS_OF_HALF = 5  # rows that a half of a split cause needs
 
@@ -127,7 +129,7 @@ def _alike(q: BinaryPosterior, stats: CodeStatistics) -> list[tuple[int, int, fl
     same = (w @ w.T) / np.outer(size, size) * np.clip(apart, 0, 1)
     likeness = np.triu(np.maximum(together, same), 1)
     best = np.argsort(-likeness, axis=None, kind="stable")[:N_MERGES]
-    pairs = [divmod(int(at), k) for at in best if likeness.flat[at] > ALIKE]
+    pairs = [divmod(int(at), k) for at in best if likeness.flat[at] > LEAST_LIKENESS]
     return [(i, j, 0.5 if together[i, j] >= same[i, j] else 1.0) for i, j in pairs]
 
 

@@ -30,7 +30,7 @@ from latens.system.cached_value import cached_value
 
 __all__ = ["Automatic", "CodeMoments", "Exact", "MeanField", "States", "Switches", "Truncated"]
 
-ABSENT = -1e30  # score of a slot that holds no state: finite, so that 0 times it is 0
+SCORE_OF_EMPTY_SLOT = -1e30  # score of a slot that holds no state: finite, so that 0 times it is 0
 
 
 @record
@@ -229,7 +229,7 @@ class Truncated:
             words = warm.words
         for _ in range(self.n_rounds):
             words, score = flips(words, drive, gram, self.n_parents)
-        return States.at(words, k, xp.maximum(score, xp.full_like(score, ABSENT)))
+        return States.at(words, k, xp.maximum(score, xp.full_like(score, SCORE_OF_EMPTY_SLOT)))
 
     def is_exact(self, k: int) -> bool:
         """Whether every state can be kept."""

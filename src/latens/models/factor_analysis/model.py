@@ -42,7 +42,9 @@ from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 
 __all__ = ["ExactFactors", "FactorAnalysisPosterior", "FactorCodes", "FactorStatistics", "Factors", "Projection"]
 
-OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
+LEAST_NATS_PER_LOADING = (
+    0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
+)
 
 
 @record
@@ -360,7 +362,7 @@ class Factors:
         if self.points:
             return np.maximum(share, np.finfo(float).tiny)
         explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
-        on = explained > OFF * self.n_features
+        on = explained > LEAST_NATS_PER_LOADING * self.n_features
         if stats.n < self.n_features and isinstance(w, Relevance):  # too few rows: loadings above their error will do
             on |= w.alpha.mean < stats.n
         return np.where(on, share, 0.0)

@@ -186,7 +186,9 @@ def _standardised(cov: Floats | Root, floor: Floats) -> tuple[np.ndarray, Floats
     varies = variance > 2 * floor  # a constant column has no factors to share
     size, lowest = np.sqrt(variance[varies]), np.log(floor[varies] / variance[varies])
     if not isinstance(cov, Root):
-        return varies, size, cov[np.ix_(varies, varies)] / size / size[:, None], lowest
+        corr = (cov if varies.all() else cov[np.ix_(varies, varies)]) / size
+        corr /= size[:, None]
+        return varies, size, corr, lowest
     root = Root(cov.rows[:, varies] / size)
     # where all eigenvectors are cheap, damping by them is surest
     return varies, size, root.rows.T @ root.rows if len(root) <= MOST_FULL else root, lowest

@@ -167,7 +167,7 @@ class OnlineEM(Factors):
 
     def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: dict[str, Floats]) -> tuple[float, bool]:
         """The sum of the rows' log densities and whether it diverged; `point` and `sums` are changed in place."""
-        from latens.array.kernels.online_factors_numba import em_rows
+        from latens.array.kernels.online_factors.rows_numba import em_rows
 
         return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums.values()), False
 
@@ -202,7 +202,7 @@ class OnlineGradient(OnlineEM):
         return GradientStatistics(**own, pace=np.zeros((k + 1, d)), squares=np.zeros((k + 1, d)))
 
     def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: dict[str, Floats]) -> tuple[float, bool]:
-        from latens.array.kernels.online_factors_numba import gradient_rows
+        from latens.array.kernels.online_factors.rows_numba import gradient_rows
 
         none = np.zeros((0, 0))
         known = {"pace": none, "squares": none, **sums}

@@ -97,7 +97,10 @@ class Scatter(Statistics):
         shift = self.x * self.mean  # (D, 1 or D): sum x_i times mean_j, for the transposed pair
         if self.x.shape[1] == 1:
             centred = self.xx - np.outer(self.x[:, 0], self.mean)
-            return 0.5 * (centred + centred.T) / max(self.n, np.finfo(float).tiny)
+            both = centred + centred.T
+            both *= 0.5
+            both /= max(self.n, np.finfo(float).tiny)
+            return both
         centred = self.xx - shift - shift.T + self.counts * np.outer(self.mean, self.mean)
         ratio = np.where(self.counts > 0, centred / np.maximum(self.counts, np.finfo(float).tiny), 0.0)
         return _nearest_semidefinite(0.5 * (ratio + ratio.T))

@@ -21,7 +21,7 @@ from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predi
 
 __all__ = ["Bernoulli", "Categorical", "Ordinal"]
 
-NEVER = 2.0**-52  # chances are no nearer to 0 or 1
+SMALLEST_CHANCE = 2.0**-52  # chances are no nearer to 0 or 1
 NODES = 7  # of slopes and curvatures, which are smooth
 LEAST_START_CHANCE = 1e-3  # chances nearer to 0 or 1 than this start here
 
@@ -56,7 +56,7 @@ class Bernoulli(Likelihood):
         return 2 * softplus((1 - 2 * y) * eta)
 
     def link(self, level: Floats, columns: Columns | None = None) -> Floats:
-        chance = np.clip(level, NEVER, 1 - NEVER)
+        chance = np.clip(level, SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
         return np.asarray(np.log(chance / (1 - chance)))
 
     def start(self, level: Floats) -> tuple[Floats, Floats]:

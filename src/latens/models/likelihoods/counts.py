@@ -50,7 +50,7 @@ __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refus
 LEAST_SIZE = 1e-6  # of gamma noise
 LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
 MOST_STEPS, LAST_STEP, LONGEST_STEP = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
-COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
+LEAST_MEAN_OF_COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
 LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
@@ -68,7 +68,7 @@ class Counts(Likelihood):
     learns_noise: ClassVar[bool] = True
     takes_exposure: ClassVar[bool] = True
     prior: ClassVar[tuple[float, float]] = (0.1, 1e-4)  # shape and rate of tau; flat in log tau but for a nat
-    common: ClassVar[float] = COMMON
+    common: ClassVar[float] = LEAST_MEAN_OF_COMMON
 
     rare: Floats = sized("d")  # 1 for rare columns, 0 for common ones
     # of answers: the size of gamma noise over tau, 0 where noise is log-normal, and what is added to log means; None:
@@ -425,9 +425,9 @@ def touching_point(y: Array, mean: Array, tau: Array) -> Array:
 
 
 def log_normal_height(rows: Rows, mean: Floats, variance: Floats, tau: Floats) -> Floats:
-    """(D,), sums of a bound of E[log p(y | eta)] with log-normal noise, eta ~ Normal(mean, variance), but for log y!.
+    """(D,), sums of a bound of E[log p(y | eta)] with log-normal noise, eta ~ Normal(mean, variance), without log y!.
 
-    Where eta is known it is below log p by .01 nats an entry at most where tau is 1 and more.
+    Where eta is known and tau at least 1, this bound is at most .01 nats an entry below log p.
     """
     y, tau, total = host(rows.x), np.asarray(_within(tau)), np.zeros_like(tau)
     for node, weight in zip(NODES_OF_ETA, WEIGHTS, strict=True):

@@ -34,10 +34,10 @@ from latens.models.student_tails import best_tail
 
 __all__ = ["Student", "Tails"]
 
-HEAVIEST, LIGHTEST = 0.5, 1000.0  # degrees of freedom at least and at most
+FEWEST_DEGREES, MOST_DEGREES = 0.5, 1000.0  # degrees of freedom at least and at most
 START = 5.0
 OVER_RELAXATION = 1.9  # how far beyond the root a step goes, in logarithms; from 2 on the bound would fall
-TRIMMED = 0.02  # share at either end of a column that a start takes for outliers
+TRIMMED_SHARE = 0.02  # share at either end of a column that a start takes for outliers
 RATIOS = np.geomspace(1e-4, 1e4, 97)  # of variances, at which limits are computed; others lie between
 
 
@@ -63,8 +63,8 @@ class Tails(Parameters):
         def height(nu: float) -> float:
             return n * _level(nu) + 0.5 * nu * excess
 
-        root = float(best_tail(np.array([excess / n]), HEAVIEST, LIGHTEST)[0])
-        far = float(np.clip(self.value * (root / self.value) ** OVER_RELAXATION, HEAVIEST, LIGHTEST))
+        root = float(best_tail(np.array([excess / n]), FEWEST_DEGREES, MOST_DEGREES)[0])
+        far = float(np.clip(self.value * (root / self.value) ** OVER_RELAXATION, FEWEST_DEGREES, MOST_DEGREES))
         return Tails(np.array([far if height(far) >= height(self.value) else root]))
 
 
@@ -121,7 +121,7 @@ class Student(Gaussian):
 
     def working(self, y: Floats) -> Floats:
         """Without outliers, which would be the principal directions."""
-        return np.asarray(np.clip(y, *np.quantile(y, (TRIMMED, 1 - TRIMMED), axis=0)))
+        return np.asarray(np.clip(y, *np.quantile(y, (TRIMMED_SHARE, 1 - TRIMMED_SHARE), axis=0)))
 
     def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
         noise = rng.standard_t(columns.parameters.value, size=eta.shape)

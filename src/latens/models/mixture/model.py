@@ -116,7 +116,7 @@ class ClusterStatistics(Statistics):
 @record
 class Mixture:
     weights: Weights = part(k="1")  # prior, for one component
-    # prior of one cluster; type checks pass over what all members of this union but its points can do
+    # prior of one cluster; point families of this union lack some methods, which is what `type: ignore` below is for
     clusters: Clusters = part(k="1", columns="1")
     # variance of what rounding took from each entry, of normal clusters; None: numbers are as they are
     rounding: Floats | None = sized("d", default=None)
@@ -136,7 +136,7 @@ class Mixture:
         return Memberships(solved[0], view, solved)
 
     def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
-        """Memberships of rows in clusters 0 and 1, and by themselves in 2 and 3, and so on."""
+        """Memberships of rows in clusters 0 and 1 alone, in 2 and 3 alone, and so on: each pair's add up to 1."""
         joint, view = self._look(q, batch)
         xp = namespace(joint)
         pairs = xp.reshape(joint, (joint.shape[0], -1, 2))
@@ -175,7 +175,7 @@ class Mixture:
         return softmax_entropy(joint, 0) if isinstance(self.clusters, NormalWishart) else softmax_entropy(joint)
 
     def _rounding_of(self, batch: Rows) -> Floats | None:
-        """None also where entries are filled in jointly: there rounding is left out."""
+        """Variances of rounding for these rows; None also where entries are filled in jointly, which leaves it out."""
         return None if self.clusters.joint and batch.seen is not None else self.rounding
 
     def _spread(self, xx: Floats, seen: Floats, rounding: Floats) -> Floats:
@@ -243,17 +243,18 @@ class Mixture:
         return logsumexp(self._log_joint(q, batch))[:, 0]
 
     def predicted_memberships(self, q: MixturePosterior, batch: Rows) -> Array:
-        """(n, K), of new rows under the same predictive density: parameters are integrated out.
+        """(n, K), memberships of new rows under the density of `log_predictive`: parameters are integrated out.
 
         Local posteriors have exp E[log p] in place of E[p], as the bound asks for, which is surer than the rows allow.
         """
         return softmax_entropy(self._log_joint(q, batch))[0]
 
     def classified(self, q: MixturePosterior, batch: Rows) -> tuple[Array, Floats | None]:
-        """The same, and the rows (2, K) that clusters of any shape are known less by; None of other clusters.
+        """Memberships as `predicted_memberships` gives them, and by how many rows less clusters are known, (2, K).
 
-        q counts every row of a cluster for whole: one with missing entries, which it fills in, and one that it gives to
-        several clusters. What it says of covariances is then too sure, and so is what is predicted with them.
+        These rows are of means and of covariances, of clusters with covariances of their own; None of other clusters.
+        q counts every row of a cluster as a whole one: also a row with missing entries, which q fills in, and a row
+        that it shares out between clusters. Its covariances are then too certain, and so are predictions from them.
         """
         clusters, weights = q.clusters, like(_log_weights(q), batch.x)
         if not isinstance(clusters, NormalWishart) or clusters.tied:
@@ -265,14 +266,15 @@ class Mixture:
         return share, clusters.rows_lost(certain, batch.weigh(certain), predicted.form, batch.observed)
 
     def without_rows(self, q: MixturePosterior, lost: Floats) -> MixturePosterior:
-        """q with clusters as known as they are without so many rows (2, K)."""
+        """q with means and covariances as uncertain as they are without so many rows, (2, K), of each cluster."""
         clusters: Any = q.clusters
         return replace(q, clusters=clusters.without_rows(lost, self.prior(q.n_components).clusters))
 
     def predicted_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
-        """Memberships under the predictive density, with what the sums of these rows ask for.
+        """Memberships under the predictive density, with the view of the rows that `statistics` needs.
 
-        Candidates of a search are made of them: where entries of a column would be integrated one by one, nearly so.
+        Candidates of a search are made from them. Of columns whose predictive density takes an integral for each entry,
+        an approximation of that density is taken.
         """
         if isinstance(q.clusters, MixedColumns):
             near = q.clusters.near_density(batch.x, shown(q.clusters, batch)) + like(_log_weights(q), batch.x)
@@ -448,6 +450,12 @@ class Mixture:
         yield from gather(self, q, stats, sample)
         yield from rearrange(self, q, stats, sample, limit)
 
+    def candidates_again(
+        self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        yield from rearrange(self, q, stats, sample, limit)
+        yield from gather(self, q, stats, sample)
+
     def first_candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
@@ -459,13 +467,13 @@ class Mixture:
         return rearrange(self, q, stats, sample, limit)
 
     def _complete(self, batch: Rows) -> Features:
-        """For memberships that came from elsewhere (a start, a file) and brought no view of their rows."""
+        """Features of the rows, for memberships that came without them: from a start or a file."""
         if self.clusters.joint and batch.seen is not None:
             raise ValueError("memberships of rows with missing entries lack what was filled in; take a local step.")
         return expand(self.clusters, batch.x, batch)
 
     def coordinates(self, x: Array, exposure: Floats | None = None) -> Array:
-        """Complete rows as points of a space in which clusters are apart; theirs, where columns alone are the axes."""
+        """Complete rows in coordinates in which distances tell clusters apart; x itself where columns are the axes."""
         if isinstance(self.clusters, MixedColumns):
             return self.clusters.coordinates(x, exposure)
         axes = self.axes
@@ -477,7 +485,7 @@ class Mixture:
         return self.clusters.axes if isinstance(self.clusters, NormalWishart) else None
 
     def _base_sums(self, batch: Rows) -> Floats:
-        """What the rows alone determine."""
+        """Sums of the base measures, which depend on the rows alone."""
         xp, mixed = array_namespace(batch.x), self.clusters
 
         def sums() -> Array:

@@ -33,7 +33,7 @@ __all__ = ["agglomerated", "dealt", "gather", "rearrange"]
 Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
 Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after it
 
-N_MERGES = 4  # merges tried
+N_MERGES = 2  # merges tried by themselves
 N_SPLITS = 2  # splits tried
 N_SWAPS = 6  # swaps and transfers tried
 N_DEALS = 6  # times that rows are dealt at most
@@ -44,11 +44,11 @@ PAIRED_NUMBERS = 2**16  # sums of pairs of clusters whose evidence is found at o
 N_ROUNDS = 3  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
-FEWEST = 4  # rows of the sample that can be split
+FEWEST_TO_SPLIT = 4  # rows of the sample that can be split
 
 
 def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> Iterator[MixturePosterior]:
-    """Sorted sticks; clusters left out that hold no row; merges; rows dealt anew."""
+    """Sorted sticks; clusters left out that hold no row; all merges that gain at once; single ones; rows dealt anew."""
     k, order = q.n_components, np.argsort(-stats.counts, kind="stable")
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
@@ -57,7 +57,11 @@ def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample
     empty = order[stats.counts[order] < 1.0][-(k - 1) :]
     if len(empty) > 1:
         yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-    for _, i, j in _merges(model, q, stats, sample, model.local_step(q, sample))[:N_MERGES]:
+    share = _counted(stats, sample, model.local_step(q, sample))
+    merges = _merges(model, q, stats, share)
+    if len(_gaining(merges)) > 1:
+        yield _regrouped(model, q, stats, _all_gaining(model, q, stats, share, merges))
+    for _, i, j in merges[:N_MERGES]:
         yield _regrouped(model, q, stats, _joining(k, i, j))
     yield dealt(model, q, sample, stats.n)
 
@@ -77,7 +81,7 @@ def rearrange(
     best = splits[: N_SWAPS // 2]
     swaps: list[Swap] = [
         (gain + more, partial(_divided, model, q, stats, _joining(k, i, j, without=which), halves))
-        for gain, i, j in _merges(model, q, stats, sample, local)[: N_SWAPS // 2]
+        for gain, i, j in _merges(model, q, stats, _counted(stats, sample, local))[: N_SWAPS // 2]
         for more, which, halves in best
         if which not in (i, j)
     ]
@@ -136,11 +140,16 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
     return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
 
 
+def _counted(stats: ClusterStatistics, sample: Rows, local: Any) -> Floats:
+    """(n, K), memberships that count as all rows."""
+    return np.asarray(host(sample.weigh(local.mean)) * (stats.n / sample.n))
+
+
 def _merges(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats
 ) -> list[tuple[float, int, int]]:
     """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths."""
-    k, share = q.n_components, host(sample.weigh(local.mean)) * (stats.n / sample.n)  # that count as all rows
+    k = q.n_components
     place = _places(model, q)
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
@@ -151,6 +160,31 @@ def _merges(
     gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best if gain[p] > _worst(stats)]
+
+
+def _gaining(merges: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
+    """Pairs that gain by being one, the best first, no cluster in two of them: what they gain adds up."""
+    taken, kept = set[int](), list[tuple[int, int]]()
+    for gain, *pair in merges:
+        if gain > 0 and taken.isdisjoint(pair):
+            taken.update(pair)
+            kept.append((pair[0], pair[1]))
+    return kept
+
+
+def _all_gaining(
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats, merges: list[tuple[float, int, int]]
+) -> Floats:
+    """(new, K), clusters joined in pairs, and these again, until sums say that no pair gains; no row is looked at."""
+    groups = np.eye(q.n_components)
+    while pairs := _gaining(merges):
+        together = np.eye(len(groups))
+        for i, j in pairs:
+            together[i, j] = 1.0
+        groups = np.delete(together, [j for _, j in pairs], axis=0) @ groups
+        sums = stats.regroup(groups, model.tied)
+        merges = _merges(model, model.global_step(q, sums), sums, share @ groups.T)
+    return groups
 
 
 def _places(model: Mixture, q: MixturePosterior) -> Floats:
@@ -201,7 +235,7 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
         kept.clear()
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
-        if len(own) < FEWEST:
+        if len(own) < FEWEST_TO_SPLIT:
             continue
         name = own.tobytes()
         halved = known.get(name) or _best_halves(model, q, sample, x[own], own)
@@ -245,7 +279,8 @@ def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
     if not np.any(z):
         return
     direction = np.linalg.svd(z[: 4 * z.shape[1] + 200], full_matrices=False)[2][0]
-    yield (z @ direction > 0).astype(float)
+    along = z @ direction
+    yield (along > 0 if np.sum(along**3) >= 0 else along < 0).astype(float)  # the sign of a direction is chance
     away = np.sum((z - z[rng.integers(len(z))]) ** 2, axis=1)
     if away.sum() > 0:
         other = np.sum((z - z[rng.choice(len(z), p=away / away.sum())]) ** 2, axis=1)

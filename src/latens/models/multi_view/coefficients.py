@@ -8,7 +8,7 @@ P = (K + G)(K + G + 1) / 2 of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -21,9 +21,12 @@ from latens.array.packed_symmetric import (
     diagonal_places,
     moment_pairs,
     multiplicity,
+    of_pairs,
+    pair_places,
     times_vectors,
     unpacked,
     upper,
+    upper_indices,
 )
 from latens.array.row_matrices import side_by_side
 from latens.array.transfer import column_sums, cross_sums, host, like
@@ -38,7 +41,7 @@ from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.system.cached_value import cached_value
 
-__all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
+__all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "code_blocks", "code_places", "pull_and_gram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,6 +448,19 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     return pull, _over_seen_columns(part, like(p.scaled_pairs, x), like(p.gram, x))
 
 
+def code_blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
+    """Of packed products of K + G regressors those of the codes, packed, and those with each given one, (1 or n, K)."""
+    inner, cross = code_places(k, g)
+    return of_pairs(gram, inner), [of_pairs(gram, beside) for beside in cross]
+
+
+@lru_cache(maxsize=64)
+def code_places(k: int, g: int) -> tuple[Index, list[Index]]:
+    """Where products of codes stand among those of K + G regressors, and those with each given one."""
+    places = pair_places(k + g)
+    return places[upper_indices(k)], [np.ascontiguousarray(places[:k, k + j]) for j in range(g)]
+
+
 def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:
     """(n, P), for each row the sum of values (D, P) over the columns it shows; `whole` (1, P) is that over all."""
     if part.few_gaps:
@@ -457,7 +473,7 @@ def _over_seen_rows(part: Rows, values: Array) -> Floats:
     if part.few_gaps:
         whole = cross_sums(part.present[:, None], values)
         return host(_by_complement(part.gaps[1], values, whole[0], np.ones(part.x.shape[1])))
-    return cross_sums(array_namespace(part.x).astype(part.seen, part.x.dtype), values)
+    return cross_sums(values, array_namespace(part.x).astype(part.seen, part.x.dtype)).T
 
 
 def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there: Array) -> Array:
@@ -465,5 +481,5 @@ def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there
     from latens.array.kernels.spike_slab_numba import subtract_listed
 
     out = np.empty((values.shape[1], len(there)), whole.dtype)
-    subtract_listed(*gaps, np.ascontiguousarray(values.T), whole, there, out)
+    subtract_listed(*gaps, np.ascontiguousarray(values.T), whole[None], there[None], out)
     return out.T

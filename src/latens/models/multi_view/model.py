@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial, reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -42,7 +42,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import each, part, record, sized
-from latens.array.packed_symmetric import diagonal_places, of_pairs, pair_places, upper_indices
+from latens.array.packed_symmetric import diagonal_places, of_pairs
 from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -50,7 +50,14 @@ from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods import Columns, Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
-from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
+from latens.models.multi_view.coefficients import (
+    Regressors,
+    ViewPosterior,
+    ViewStatistics,
+    code_blocks,
+    pull_and_gram,
+)
+from latens.models.multi_view.measured_blocks import measured_sums, shared_by_samples
 from latens.models.multi_view.moves import propose
 from latens.models.multi_view.sampling import (
     DrawnFactors,
@@ -69,9 +76,9 @@ __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 Codes = JointCodes | SparseCodes
 
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
-SAMPLED = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
+SAMPLED_KINDS = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
 FIRST_STEPS = 2  # of codes that begin anew, before others learn from them: parabolas touch where they lead
-NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
+LEAST_SHARE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
 @record
@@ -182,7 +189,7 @@ class MultiView:
             for view in self.views
         ]
         drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
-        inner, cross = _blocks(gram, k, self.n_given)
+        inner, cross = code_blocks(gram, k, self.n_given)
         for j, pull in enumerate(cross):
             pull = pull if kind is None or pull.shape[0] == 1 else take(pull, kind)
             drive = drive - (pull if j < self.n_groups == 1 else pull * given[:, j : j + 1])  # all are of one group
@@ -204,6 +211,13 @@ class MultiView:
         if squares is None:  # one spread for all samples, and one group
             squares = of_pairs(at.summed(batch), diagonal_places(at.mean.shape[1])[: at.codes.shape[1]])
         return MultiViewStatistics(batch.n, sizes, squares, used, entropy, views)
+
+    def prepare(self, q: MultiViewPosterior) -> None:
+        shared_by_samples(self, q)
+
+    def inferred(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None) -> tuple[None, Statistics] | None:
+        found = measured_sums(self, q, batch)
+        return None if found is None else (None, found)
 
     def global_step(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
         prior = self.prior(q.n_components)
@@ -246,7 +260,7 @@ class MultiView:
         return found
 
     def cannot_sample(self, q: MultiViewPosterior) -> str:
-        others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED]
+        others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED_KINDS]
         if others:
             return f"views {', '.join(others)} are neither measurements nor yes/no: no draw makes their entries normal"
         if any(view.exposed for view in self.views):
@@ -338,7 +352,7 @@ class MultiView:
             _, more = pull_and_gram(p, part, replace(tangent, precision=own, free=None))
             gram = more if gram is None else gram + more
         prior = self._code_prior(q, self.members(batch))[0]
-        return local.spread_by(_blocks(gram, q.n_components, self.n_given)[0], prior)
+        return local.spread_by(code_blocks(gram, q.n_components, self.n_given)[0], prior)
 
     def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), each sample's share of the data terms."""
@@ -464,7 +478,7 @@ class MultiView:
         """
         pairs = [view_stats.shares(q.views[name]) for name, view_stats in stats.views.items()]
         beside_noise, variance = (np.array(part) for part in zip(*pairs, strict=True))
-        return np.where(beside_noise.max(axis=0) > NEGLIGIBLE, variance.mean(axis=0), 0.0)
+        return np.where(beside_noise.max(axis=0) > LEAST_SHARE, variance.mean(axis=0), 0.0)
 
     def exact_local(self, q: MultiViewPosterior) -> bool:
         return not self.score_is_bound(q)
@@ -572,19 +586,6 @@ class MultiView:
         if offset is None:
             return Predictor(mean, square, about)
         return Predictor(lambda: mean() + offset, lambda: square() + offset * (2 * mean() + offset), about)
-
-
-def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
-    """Of packed products of K + G regressors those of the codes, packed, and those with each given one, (1 or n, K)."""
-    inner, cross = _places(k, g)
-    return of_pairs(gram, inner), [of_pairs(gram, beside) for beside in cross]
-
-
-@lru_cache(maxsize=64)
-def _places(k: int, g: int) -> tuple[Index, list[Index]]:
-    """Where products of codes stand among those of K + G regressors, and those with each given one."""
-    places = pair_places(k + g)
-    return places[upper_indices(k)], [places[:k, k + j] for j in range(g)]
 
 
 def _rowwise(values: Array, x: Array) -> Array:

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["deletions", "propose"]
 
-PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
+LEAST_GAIN_PER_NAT = (
+    1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
+)
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
 LEAST_GAIN = 0.1  # nats that other axes promise at least
 QUIET, NOISIER = 0.05, 0.3  # share of noise in a column's variance that is doubtful, and what is tried instead
 N_QUIET = 2  # columns tried
-UNLIKELY = 1e-3  # probability of a turned loading at least
-SLIGHT = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
+LEAST_PROBABILITY = 1e-3  # probability of a turned loading at least
+START_UNCERTAINTY = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
 
 
 def propose(
@@ -64,7 +66,7 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Mul
         losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
         if len(losing) > 1:
             yield q.only(np.setdiff1d(order, losing))
-        doubtful = 1 + np.sum(gain[order[1:]] < PAYING * cost[order[1:]])  # the weakest is always tried
+        doubtful = 1 + np.sum(gain[order[1:]] < LEAST_GAIN_PER_NAT * cost[order[1:]])  # the weakest is always tried
         for k in order[:doubtful]:
             yield q.only(np.setdiff1d(order, [k]))
 
@@ -178,7 +180,9 @@ def _redirected(p: ViewPosterior, loadings: Floats, variance: Floats, width: Flo
     gap = 0.5 * (loadings**2 * (1 / variance[:, None] - 1 / wide) + np.log(variance[:, None] / wide))
     on = np.ones_like(loadings)
     if p.theta is not None:
-        on = np.clip(expit(gap + logit(np.clip(share, UNLIKELY, 1 - UNLIKELY))), UNLIKELY, 1.0)
+        on = np.clip(
+            expit(gap + logit(np.clip(share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))), LEAST_PROBABILITY, 1.0
+        )
     weights = SpikeSlab(on, loadings * width / wide, np.maximum(variance[:, None] * width / wide, least), width)
     d, used = len(on), on.sum(axis=0)
     theta = None if p.theta is None else Beta(1 + used, 1 + d - used)
@@ -218,7 +222,7 @@ def _extended(p: ViewPosterior, prior: ViewPosterior, direction: Floats) -> View
     weights = SpikeSlab(
         np.concatenate([w.on, ones], axis=1),
         np.concatenate([w.slab, direction[:, None]], axis=1),
-        np.concatenate([w.variance, SLIGHT * size * ones], axis=1),
+        np.concatenate([w.variance, START_UNCERTAINTY * size * ones], axis=1),
         np.append(w.idle, size),
     )
     alpha = Gamma(np.append(p.alpha.shape, 1.0), np.append(p.alpha.rate, size))

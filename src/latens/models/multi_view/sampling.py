@@ -27,7 +27,7 @@ from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
-from latens.families.point_normal_gamma import FLATTEST, LOG_2PI
+from latens.families.point_normal_gamma import LEAST_POWER, LOG_2PI
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Tangent
 from latens.models.likelihoods.bernoulli import Bernoulli
@@ -147,7 +147,7 @@ def draw_tangents(
 
 def to_power(point: MultiViewPosterior, t: float) -> MultiViewPosterior:
     """So that its density of measurements is, but for a factor, this one's to the power t."""
-    t = max(t, FLATTEST)
+    t = max(t, LEAST_POWER)
     views = {name: replace(view, noise=KnownGamma(t * view.noise.mean)) for name, view in point.views.items()}
     return replace(point, views=views)
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["further", "with_prior_ahead"]
 
-UNSETTLED = 1e-5  # nats a row from which a longer step is worth an iteration
-SINGULAR = 0.01  # share of a determinant that is left where two slopes are as good as one
+LEAST_GAIN_PER_ROW = 1e-5  # nats a row from which a longer step is worth an iteration
+LEAST_DETERMINANT = 0.01  # share of a determinant that is left where two slopes are as good as one
 
 
 def further(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
     """The posterior after all longer steps that promise enough; q itself where none does."""
-    least = UNSETTLED * stats.n
+    least = LEAST_GAIN_PER_ROW * stats.n
     return _sparser(model, _dispersed(model, _evened(model, q, stats, least), stats, least), stats, least)
 
 
@@ -131,7 +131,7 @@ def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatisti
     odds_twice, both = doubt - total * share * (1 - share), 0.5 * both
     log_twice = curve - prior.alpha.rate * alpha
     volume = odds_twice * log_twice - both**2
-    sure = (odds_twice < 0) & (volume > SINGULAR * odds_twice * log_twice)  # a top, and not a ridge
+    sure = (odds_twice < 0) & (volume > LEAST_DETERMINANT * odds_twice * log_twice)  # a top, and not a ridge
     volume = np.where(sure, volume, np.inf)
     step_odds = (both * by_log - log_twice * by_odds) / volume
     step_log = (both * by_odds - odds_twice * by_log) / volume

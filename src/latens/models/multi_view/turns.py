@@ -34,11 +34,11 @@ __all__ = ["Axes", "Loadings", "sparser"]
 BLURS = (1.0, 0.3, 0.1, 0.02, 4e-3, 8e-4)  # of the mean square of loadings, added to their variance in turn
 MIDDLE_BLURS = BLURS[2:4]  # from some axes that are drawn
 FINER_BLURS = BLURS[3:]  # where axes are nearly known
-SHARP = 0.2  # of the variance itself: a blur below it is none
+LARGEST_BLUR_IGNORED = 0.2  # of the variance itself: a blur below it is none
 N_STEPS, N_LAST_STEPS = 30, 150  # of the ascent, with each blur and without
-CLOSE, CLOSE_ENOUGH = 0.5, 0.01  # nats that a step gains where it ends, with each blur and without
+ROUGH_GAIN, LAST_GAIN = 0.5, 0.01  # nats that a step gains where it ends, with each blur and without
 SPARE_SHARE = 1e-6  # by which shares stay away from 0 and 1
-FARTHEST = 300.0  # logarithm of a width
+LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
 N_SEEDS = 64  # features whose loadings are directions to begin at
 DIRECTION_BLURS = (0.1, 0.03, 0.01, 4e-3, 1e-3)  # of their search
 N_REWEIGHTED = 3  # times with each blur
@@ -46,12 +46,12 @@ MOST_SEARCHED, MOST_JUDGING = 1024, 4096  # columns that axes are searched in, a
 N_DRAWN, MOST_DRAWN = 300, 60_000  # axes that are drawn, of so many loadings in all: of more loadings, fewer
 ANYWHERE = 4  # of so many one is drawn from anywhere, the others have some of the best ones turned
 FEW = (2, 3)  # so many of these
-OFTEN = 4  # times that the highest top is reached from anywhere, after which it is taken for the highest of all
+TIMES_REACHED = 4  # times that the highest top is reached from anywhere, after which it is taken for the highest of all
 N_TOGETHER, N_ROUNDS = 20, 3  # axes of several tops that are tried, and how often
 MOST_TOGETHER = 64  # single axes that they are taken from
 FAR_BELOW = 8.0  # nats by which axes that have nearly settled do not get higher
-APART = 0.25  # largest correlation of the codes of two directions
-SAME = 0.995  # correlation from which they are one
+LARGEST_CORRELATION = 0.25  # largest correlation of the codes of two directions
+CORRELATION_OF_SAME = 0.995  # correlation from which they are one
 
 
 @dataclass(frozen=True)
@@ -161,14 +161,14 @@ def _highest_of_many(loadings: Loadings, known: list[Axes]) -> Axes:
         if axes.height > best.height - FAR_BELOW:
             axes = _risen(loadings, axes)
         tops.append(axes)
-        again = again if axes.height < best.height + CLOSE else 0
+        again = again if axes.height < best.height + ROUGH_GAIN else 0
         best = max(best, axes, key=lambda each: each.height)
-        again += anywhere and axes.height > best.height - CLOSE
-        if again == OFTEN:
+        again += anywhere and axes.height > best.height - ROUGH_GAIN
+        if again == TIMES_REACHED:
             return best
     for _ in range(N_ROUNDS):
         together = _put_together(loadings, tops)[: min(N_TOGETHER, n_drawn)]
-        found = [_risen(loadings, _risen(loadings, axes, N_STEPS, CLOSE)) for axes in together]
+        found = [_risen(loadings, _risen(loadings, axes, N_STEPS, ROUGH_GAIN)) for axes in together]
         last, best = best, max([best, *found], key=lambda each: each.height)
         if best is last:
             break
@@ -199,10 +199,10 @@ def _put_together(loadings: Loadings, tops: list[Axes]) -> list[Axes]:
     codes /= np.linalg.norm(codes, axis=0)
     alike, order = np.abs(codes.T @ codes), list[int]()
     for each in np.argsort(-worth, kind="stable"):
-        if np.all(alike[each, order] < SAME):
+        if np.all(alike[each, order] < CORRELATION_OF_SAME):
             order.append(int(each))
     order = order[:MOST_TOGETHER]
-    near, found = alike[np.ix_(order, order)] >= APART, dict[tuple[int, ...], float]()
+    near, found = alike[np.ix_(order, order)] >= LARGEST_CORRELATION, dict[tuple[int, ...], float]()
     for first in range(len(order)):
         chosen, free = [order[first]], ~near[first]
         while len(chosen) < k and free.any():
@@ -236,15 +236,15 @@ def _plain(loadings: Loadings, mixing: Floats) -> Axes:
 
 def _focused(loadings: Loadings, mixing: Floats, blurs: tuple[float, ...]) -> Axes:
     """The optimum that an ascent from these axes reaches through one blur after the other."""
-    axes, least = _plain(loadings, mixing), SHARP * float(np.median(loadings.variance / loadings.unit))
+    axes, least = _plain(loadings, mixing), LARGEST_BLUR_IGNORED * float(np.median(loadings.variance / loadings.unit))
     for blur in blurs:
         if blur > least:
-            axes = _risen(loadings.blurred(blur), axes, N_STEPS, CLOSE)
-    return _risen(loadings, axes, N_STEPS, CLOSE)
+            axes = _risen(loadings.blurred(blur), axes, N_STEPS, ROUGH_GAIN)
+    return _risen(loadings, axes, N_STEPS, ROUGH_GAIN)
 
 
 def _risen(
-    loadings: Loadings, axes: Axes, n_steps: int = N_LAST_STEPS, close: float = CLOSE_ENOUGH, *, fixed: bool = False
+    loadings: Loadings, axes: Axes, n_steps: int = N_LAST_STEPS, close: float = LAST_GAIN, *, fixed: bool = False
 ) -> Axes:
     """Axes, or with `fixed` the shares and widths of these, from which steps lead hardly higher."""
     from latens.array.kernels.spike_slab_numba import climb_axes
@@ -254,7 +254,12 @@ def _risen(
     x = np.concatenate([axes.mixing.ravel(), np.log(axes.width).ravel(), logit(share).ravel()])
     height = climb_axes(*loadings.arrays, x, k * k if fixed else 0, n_steps, close)
     width, odds = (part.reshape(shape) for part in np.split(x[k * k :], 2))
-    return Axes(x[: k * k].reshape(k, k), np.exp(np.clip(width, -FARTHEST, FARTHEST)), expit(odds), float(height))
+    return Axes(
+        x[: k * k].reshape(k, k),
+        np.exp(np.clip(width, -LARGEST_LOG_WIDTH, LARGEST_LOG_WIDTH)),
+        expit(odds),
+        float(height),
+    )
 
 
 def _sparse_directions(loadings: Loadings) -> Floats:
@@ -281,7 +286,7 @@ def _sparse_directions(loadings: Loadings) -> Floats:
     codes /= np.linalg.norm(codes, axis=1, keepdims=True)
     kept: list[int] = []
     for each in order:
-        if len(kept) < k and np.all(np.abs(codes[kept] @ codes[each]) < APART):
+        if len(kept) < k and np.all(np.abs(codes[kept] @ codes[each]) < LARGEST_CORRELATION):
             kept.append(int(each))
     rest = np.linalg.svd(codes[kept], full_matrices=True)[2][len(kept) :]
     return np.asarray(loadings.root @ np.concatenate([codes[kept], rest]).T)

@@ -12,7 +12,7 @@ from latens.array import Array, Floats
 from latens.array.fields import record, sized
 from latens.array.transfer import like
 from latens.core import Rows
-from latens.families.relevance import PROPER
+from latens.families.relevance import SHAPE_OF_PROPER
 from latens.models.likelihoods import Columns, Likelihood
 
 __all__ = ["COVARIATES", "GROUP", "View", "exposure_of", "precision_of"]
@@ -46,7 +46,11 @@ class View:
     def proper(self, p: Any) -> View:
         """The same with priors of noise and relevances that are no longer vague, about where its posterior p is."""
         alpha = float(np.exp(np.mean(np.log(p.alpha.mean)))) if len(p.alpha.mean) else 1.0
-        return replace(self, noise=(PROPER, PROPER / p.noise.mean), relevance=(PROPER, PROPER / alpha))
+        return replace(
+            self,
+            noise=(SHAPE_OF_PROPER, SHAPE_OF_PROPER / p.noise.mean),
+            relevance=(SHAPE_OF_PROPER, SHAPE_OF_PROPER / alpha),
+        )
 
     def about(self, p: Any, batch: Rows | None = None) -> Columns:
         """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch.

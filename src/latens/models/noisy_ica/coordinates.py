@@ -12,14 +12,14 @@ from latens.array import Floats
 from latens.array.linalg import symmetric_pinv
 from latens.families.relevance import Relevance
 from latens.models.noisy_ica.posteriors import Shapes
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, LARGEST_SPLIT, SMALLEST_SPLIT
+from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, LARGEST_SPLIT, SMALLEST_SPLIT
 
 if TYPE_CHECKING:
     from latens.models.noisy_ica.model import IcaPosterior
 
 __all__ = ["at", "coordinates", "products", "scales"]
 
-LONGEST = 2.0  # of a logarithm, in one move
+LARGEST_LOG_STEP = 2.0  # of a logarithm, in one move
 TAIL = 0.05  # nats per row that tails lose by a change of their logarithm, twice over: about that of 5 degrees
 
 
@@ -43,9 +43,9 @@ def at(q: IcaPosterior, x: Floats) -> IcaPosterior:
     size = w.mean.size
     loadings, scales, tails, levels = np.split(x, [size, len(x) - 2 * k, len(x) - k])
     before = now[size : len(x) - 2 * k]
-    scales = np.exp(before + np.clip(scales - before, -LONGEST, LONGEST))
+    scales = np.exp(before + np.clip(scales - before, -LARGEST_LOG_STEP, LARGEST_LOG_STEP))
     light = q.shapes.split > 0
-    tails = np.where(light, q.shapes.tails, np.exp(np.clip(tails, np.log(HEAVIEST), np.log(GAUSSIAN))))
+    tails = np.where(light, q.shapes.tails, np.exp(np.clip(tails, np.log(FEWEST_DEGREES), np.log(GAUSSIAN))))
     levels = np.where(light, np.clip(np.tanh(levels), SMALLEST_SPLIT, LARGEST_SPLIT), 0.0)
     mean, shapes = loadings.reshape(w.mean.shape), Shapes(tails, levels)
     if not isinstance(w, Relevance):

@@ -42,18 +42,21 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica import coordinates
+from latens.models.noisy_ica.heavy_blocks import heavy_sums, told_to_sources
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, most_of_covariance, scale_slack
+from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, SourceGuide, draw_sources, with_scales
 from latens.models.noisy_ica.turns import Turning, best_turn, square
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
-FAINT = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
+LEAST_TIMES_THE_NOISE = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
 N_WEAKEST = 2  # of so many sources that not all can be shown: which may vanish
-TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+LEAST_GAIN_PER_ROW = (
+    1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+)
 
 
 @record
@@ -219,18 +222,28 @@ class NoisyIca:
         # 1 beside z and beside u: one product has all sums of both, alone and together
         pairs = batch.weigh(local.pairs(full))
         sums = unpacked(cross_sums(with_ones(local.u, True), pairs), k + 1)
-        everything, each = sums[k], sums[:k]
+        everything = sums[k]
         zs = np.zeros((k, k))
         if local.signs is not None:
             zs[local.light] = column_sums(batch.weigh(xp.reshape(local.signed(), (n, -1)))).reshape(k, -1).T
         log_u, entropy = local.scale_sums(batch)
-        size = k + self.intercept
-        whole = everything[None, :size, :size]
+        zx = product_sums(batch.weigh(full if self.intercept else mean), batch.x)
+        found = self._summed(batch, sums, zx, zs, log_u, entropy)
+        if batch.seen is not None:
+            found = replace(found, zz=products(batch, mean, local.second, lambda: everything, self.intercept))
+        return replace(found, s=self._signs(batch, local)) if self.intercept and len(local.light) else found
+
+    def _summed(
+        self, batch: Rows, sums: Floats, zx: Floats, zs: Floats, log_u: Floats, entropy: float
+    ) -> IcaStatistics:
+        """Of sums (K + 1, K + 1, K + 1) of (u, 1) times products of (z, 1); signs are those of no light source."""
+        k, size = len(zs), len(zs) + self.intercept
+        everything, each = sums[k], sums[:k]
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=whole if batch.seen is None else products(batch, mean, local.second, lambda: everything, self.intercept),
-            zx=product_sums(batch.weigh(full if self.intercept else mean), batch.x),
+            zz=everything[None, :size, :size],
+            zx=zx,
             xx=batch.squares,
             second=everything[:k, :k],
             uzz=each[:, :k, :k],
@@ -238,10 +251,19 @@ class NoisyIca:
             u=each[:, k, k],
             log_u=log_u,
             entropy=entropy,
-            **(
-                {"z": everything[:k, k], "uz": each[:, :k, k], "s": self._signs(batch, local)} if self.intercept else {}
-            ),
+            **({"z": everything[:k, k], "uz": each[:, :k, k], "s": np.zeros(k)} if self.intercept else {}),
         )
+
+    def prepare(self, q: IcaPosterior) -> None:
+        told_to_sources(q)
+
+    def inferred(self, q: IcaPosterior, batch: Rows, warm: Sources | None) -> tuple[Sources, IcaStatistics] | None:
+        found = None if self.diagonal or self.n_sweeps != 1 else heavy_sums(q, batch, warm)
+        if found is None:
+            return None
+        local, sums, zx, log_u, entropy = found
+        k = q.n_components
+        return local, self._summed(batch, sums, zx[: k + self.intercept], np.zeros((k, k)), log_u, entropy)
 
     def _signs(self, batch: Rows, local: Sources) -> Floats:
         """(K,), sums of E[s] of light sources."""
@@ -255,7 +277,7 @@ class NoisyIca:
         k, n = q.n_components, max(stats.n, np.finfo(float).tiny)
         turn = np.eye(k, k + self.intercept)
         prior, shapes, light = self.prior(k).loadings, q.shapes, q.shapes.light
-        tails = best_tail((stats.log_u - stats.u) / n, HEAVIEST, GAUSSIAN)
+        tails = best_tail((stats.log_u - stats.u) / n, FEWEST_DEGREES, GAUSSIAN)
         shapes = replace(shapes, tails=np.where(shapes.split > 0, shapes.tails, tails))
         loadings = prior.observe(*stats.regression, current=q.loadings)
         if self.n_turns and stats.n > 0 and k:
@@ -278,7 +300,7 @@ class NoisyIca:
 
     def trusted(self, q: IcaPosterior) -> float:
         """Next to nothing where noise is small: what the bound misses, a turn may change, is what noise hides."""
-        return TRUSTED * float(np.mean(1 / (1 + self.strength(q)) ** 2)) if q.n_components else 0.0
+        return LEAST_GAIN_PER_ROW * float(np.mean(1 / (1 + self.strength(q)) ** 2)) if q.n_components else 0.0
 
     def scales(self, q: IcaPosterior) -> NDArray[np.bool_]:
         return coordinates.scales(q)
@@ -432,7 +454,7 @@ class NoisyIca:
     def fading(self, q: IcaPosterior, stats: IcaStatistics) -> NDArray[np.bool_]:
         """And the weakest of more sources than any covariance can show, most of which are seldom there."""
         strength = self.strength(q)
-        faint = (strength < FAINT) | (self.importance(q, stats) == 0)
+        faint = (strength < LEAST_TIMES_THE_NOISE) | (self.importance(q, stats) == 0)
         if q.n_components > most_of_covariance(self.n_features):
             faint[np.argsort(strength, kind="stable")[:N_WEAKEST]] = True
         return np.asarray(faint)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from latens.array import Floats
 
-__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "lighter_than_gaussian", "most_of_covariance", "scale_slack"]
+__all__ = ["FEWEST_DEGREES", "GAUSSIAN", "best_split", "lighter_than_gaussian", "most_of_covariance", "scale_slack"]
 
 GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
-HEAVIEST = 0.2
+FEWEST_DEGREES = 0.2  # of freedom: tails are no heavier
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6
 

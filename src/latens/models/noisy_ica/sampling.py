@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DrawnSources", "SourceGuide", "draw_sources", "with_scales"]
 
-LEAVING = 4.0  # power of 1 - t by which a guide is left
+POWER_OF_LEAVING = 4.0  # power of 1 - t by which a guide is left
 FIRST_SWEEPS = 10  # of a row that was never drawn before
 
 
@@ -64,7 +64,7 @@ class SourceGuide:
 
     def share(self, t: float) -> float:
         """g, how much of the guide is left."""
-        return float((1 - t) ** LEAVING)
+        return float((1 - t) ** POWER_OF_LEAVING)
 
     def excess(self, drawn: DrawnSources) -> float:
         """log r(z) - log p(z | u, s), summed over rows."""

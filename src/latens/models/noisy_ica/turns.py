@@ -24,11 +24,11 @@ import numpy as np
 
 from latens.array import Floats
 
-__all__ = ["Turning", "best_turn", "square"]
+__all__ = ["Turning", "best_turn", "best_turn_plain", "square"]
 
-LONGEST = 0.5  # entry of E: beyond it a parabola says little
-SHALLOWEST = 0.05  # of n: curvature of a pair that a step is divided by at least
-SHORTER = 0.3  # by which a step is shortened that does not rise
+LARGEST_ENTRY = 0.5  # entry of E: beyond it a parabola says little
+LEAST_CURVATURE = 0.05  # of n: curvature of a pair that a step is divided by at least
+SHORTENING = 0.3  # by which a step is shortened that does not rise
 MOST_SHORTENED = 6
 
 
@@ -97,13 +97,13 @@ class Turning:
         slope = self.linear - self.own + alpha * self.gram[:k]
         slope[each, each] += self.n - self.columns
         squares = self.squares
-        curved = np.maximum(squares + alpha * np.diagonal(self.gram)[:k, None], SHALLOWEST * self.n)
+        curved = np.maximum(squares + alpha * np.diagonal(self.gram)[:k, None], LEAST_CURVATURE * self.n)
         step[:k, k:] = slope[:, k:] / curved[:, k:]  # what is always 1 has nothing of other sources in it
         slope, curved = slope[:, :k], curved[:, :k]
         # of log|T| and of the sizes of both loadings, with which those of other sources are taken as uncorrelated
         both = self.n + self.columns
         mean, half = 0.5 * (curved + curved.T), 0.5 * (curved - curved.T)
-        curved = curved + np.maximum(SHALLOWEST * self.n - mean + np.sqrt(half**2 + both**2), 0.0)
+        curved = curved + np.maximum(LEAST_CURVATURE * self.n - mean + np.sqrt(half**2 + both**2), 0.0)
         step[:k, :k] = (curved.T * slope - both * slope.T) / (curved * curved.T - both**2)
         step[each, each] = slope[each, each] / (squares[each, each] + self.n)
         return step
@@ -112,21 +112,34 @@ class Turning:
 def best_turn(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
     """(K, R), T and c after so many steps at most, each of which gains `least` nats per row.
 
-    With `sizes_only`, T is diagonal.
+    With `sizes_only`, T is diagonal. Compiled, for sources that have not been turned.
     """
+    if turning.turn is not None or not len(turning.linear):
+        return best_turn_plain(turning, n_steps, least, sizes_only=sizes_only)
+    from latens.array.kernels.turns_numba import climb_turns
+
+    given = (np.ascontiguousarray(part) for part in (turning.quadratic, turning.linear, turning.gram))
+    limits = (LARGEST_ENTRY, LEAST_CURVATURE, SHORTENING, float(MOST_SHORTENED))
+    prices, out = (float(turning.columns), *map(float, turning.relevance)), np.empty(turning.linear.shape)
+    climb_turns(float(turning.n), *given, *prices, n_steps, float(least), sizes_only, limits, out)
+    return out
+
+
+def best_turn_plain(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
+    """The same, operation by operation."""
     k, rows = turning.linear.shape
     turn, height = np.eye(rows), turning.height
     for _ in range(n_steps):
         step = turning.newton()
         if sizes_only:
             step[:k, :k] = np.diag(np.diagonal(step)[:k])
-        length = min(1.0, LONGEST / max(float(np.max(np.abs(step))), 1e-300))
+        length = min(1.0, LARGEST_ENTRY / max(float(np.max(np.abs(step))), 1e-300))
         for _ in range(MOST_SHORTENED):
             small = np.eye(rows) + length * step
             now = turning.turned(small)
             if now is not None and now.height > height:
                 break
-            length *= SHORTER
+            length *= SHORTENING
         else:
             break
         if now.height - height < least * turning.n:

@@ -245,8 +245,11 @@ class JensenNoisyOr:
     def biased_local(self, q: RatePosterior) -> bool:
         return True
 
-    def gap_of_optima(self, q: RatePosterior) -> float:
-        return GAP_OF_OPTIMA
+    def gap_of_optima(self, q: RatePosterior, n: float, bound: float) -> float:
+        return GAP_OF_OPTIMA * abs(bound)
+
+    def rows_alone(self, stats: RateStatistics) -> Floats:
+        return np.asarray(stats.seen)
 
     def floats_per_row(self, k: int) -> int:
         return 8 * k + (3 * 2**k if k <= MOST_ENUMERATED else 0)

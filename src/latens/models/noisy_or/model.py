@@ -71,7 +71,7 @@ __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
 FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
 FIRST_WIDTH = 3  # times as many states are flipped once these are on: fewer miss some of the best for good
-WIDER = 4  # times as many states are kept where it cannot
+TIMES_AS_MANY_STATES = 4  # times as many states are kept where it cannot
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
 
@@ -298,9 +298,11 @@ class NoisyOrCauses:
         rest = np.flatnonzero(np.isneginf(answer))
         if len(rest):
             rows = batch.take(rest)
-            words = np.tile(np.asarray(local.words)[rest], WIDER)  # repeated ones are slots to be filled
+            words = np.tile(np.asarray(local.words)[rest], TIMES_AS_MANY_STATES)  # repeated ones are slots to be filled
             n_rounds = 2 * self.n_rounds
-            words, _ = improve(q.expected, rows.x, rows.mask, rows.ones, words, WIDER * self.n_parents, n_rounds)
+            words, _ = improve(
+                q.expected, rows.x, rows.mask, rows.ones, words, TIMES_AS_MANY_STATES * self.n_parents, n_rounds
+            )
             answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, rows.ones, words))[:, 0]
         return answer.astype(batch.x.dtype, copy=False)
 
@@ -411,8 +413,11 @@ class NoisyOrCauses:
     def biased_local(self, q: CausePosterior) -> bool:
         return not self.exact_local(q)
 
-    def gap_of_optima(self, q: CausePosterior) -> float:
-        return 0.0 if self.exact_local(q) else GAP_OF_LISTS
+    def gap_of_optima(self, q: CausePosterior, n: float, bound: float) -> float:
+        return 0.0 if self.exact_local(q) else GAP_OF_LISTS * abs(bound)
+
+    def rows_alone(self, stats: CauseStatistics) -> Floats:
+        return np.asarray(stats.seen)
 
     def floats_per_row(self, k: int) -> int:
         return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k

@@ -10,7 +10,7 @@ import numpy as np
 
 from latens.array import Floats, Index
 from latens.array.transfer import column_sums, is_sparse, total
-from latens.core import Proposal, Rows
+from latens.core import Proposal, Removal, Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
@@ -93,7 +93,8 @@ def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> It
     """All that seem to cost more than they are worth, half of them, and so on; then each alone, the least worth first.
 
     What a cause is worth is how much less likely rows are without it, and without any other change: where another
-    takes its place it is worth less, so that those that seem to be worth something are tried as well.
+    takes its place it is worth less, so that those that seem to be worth something are tried as well. Others take a
+    place slowly: what is without a single one is judged where its ascent ends.
     """
     if q.n_components <= 1:
         return
@@ -105,7 +106,8 @@ def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> It
         yield _without(model, q, stats, order[:size])
         size //= 2
     for cause in order[:N_DELETIONS]:
-        yield _without(model, q, stats, np.array([cause]))
+        fewer = _without(model, q, stats, np.array([cause]))
+        yield Removal(fewer.q, fewer.of)
 
 
 def _costs(model: Any, q: Any) -> Floats:

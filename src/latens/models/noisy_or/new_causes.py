@@ -32,7 +32,7 @@ WITH_BOTH = 1.0  # nats by which a column is unexpectedly often on with each of 
 N_ROUNDS = 20  # that a direction takes to settle
 TOP = 0.7  # the largest chance that a new cause begins with: pairs do not tell chances from how often it is on
 LEAST_CHANCE, MOST_OFTEN = 0.02, 0.5  # chance with which it begins elsewhere, and share of the rows in which it is on
-OWN = 0.3  # of its largest chance: pairs of columns above it begin no other cause
+LEAST_SHARE_OF_CHANCE = 0.3  # of its largest chance: pairs of columns above it begin no other cause
 COUNTED = "pairs of columns"
 
 
@@ -101,7 +101,7 @@ def _lacking(model: NoisyOrCauses, q: CausePosterior, n: float, pairs: Pairs) ->
             return
         tried[first, second] = tried[second, first] = True
         size = _direction(surprise, pairs.ones - expected, expected, int(first), int(second))
-        own = np.flatnonzero(size > OWN * size.max())
+        own = np.flatnonzero(size > LEAST_SHARE_OF_CHANCE * size.max())
         cause = _at_size(model.n_features, size, pairs)
         evidence = surprise[np.ix_(own, own)].sum() / 2 * n / pairs.n
         if evidence > WORTH_TRYING * _cost(model, q, n, cause) + by_chance:

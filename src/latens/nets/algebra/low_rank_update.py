@@ -147,8 +147,8 @@ def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int
     k = len(rows)
     for part in blocks(len(mean)):
         delta = absorb(mean[part], variance[part], snapshot[part], n)
-        along = mirror[1, :k] @ rows[:, part] + mirror[1, k] * delta
-        rows[:, part] = math.sqrt(1 - 1 / n) * rows[:, part] - mirror[0, :k, None] * along
+        projection = mirror[1, :k] @ rows[:, part] + mirror[1, k] * delta
+        rows[:, part] = math.sqrt(1 - 1 / n) * rows[:, part] - mirror[0, :k, None] * projection
 
 
 def compressed(stacked: Tensor, variance: Tensor, k: int) -> Tensor:

@@ -13,7 +13,7 @@ Triton comes with torch where there is CUDA; without it the plain form of `sketc
 
 from __future__ import annotations
 
-from latens.nets.algebra import triton_kernels
+from latens.array.kernels.online_factors import low_rank_update_triton as kernels
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
@@ -31,7 +31,7 @@ SHARES = ((10, 1, 1320, 96), (20, 2, 792, 168), (MOST_ROWS, 4, 528, 224))
 def are_served(rows: Tensor) -> bool:
     """Whether the kernels can work on these rows; they are sent to the current device."""
     fits = rows.is_cuda and rows.dtype.itemsize == 4 and 0 < len(rows) <= MOST_ROWS and rows.shape[1] >= LEAST_SIZE
-    if not fits or not rows.is_contiguous() or triton_kernels.turn is None:
+    if not fits or not rows.is_contiguous() or kernels.turn is None:
         return False
     return bool(rows.device.index == require("torch", "torch").cuda.current_device())
 
@@ -45,7 +45,7 @@ def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: flo
     programs = min(programs, -(-size // width))
     sums = rows.new_empty((programs, (k + 1) * (k + 2) // 2))
     given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, width, parts)
-    triton_kernels.reduce[(programs,)](*given, num_warps=LANES // 32, maxnreg=registers)
+    kernels.reduce[(programs,)](*given, num_warps=LANES // 32, maxnreg=registers)
     return sums.sum(0, dtype=torch.float64)
 
 
@@ -54,13 +54,13 @@ def mirror(measures: Tensor, k: int, n: int) -> Tensor:
     torch = require("torch", "torch")
     made = torch.empty((2, k + 1), device=measures.device)
     given = (measures, made, len(measures), n**-0.5, (1 - 1 / n) ** 0.5, k, 16 if k < 16 else 32, SQUARINGS)
-    triton_kernels.least[(1,)](*given, num_warps=4)
+    kernels.least[(1,)](*given, num_warps=4)
     return made
 
 
 def turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, mirror: Tensor) -> None:
     """Mean and variance with the new snapshot, and rows as the mirror tells, in place; nothing if it is NaN."""
     k, size = rows.shape
-    triton_kernels.turn[(-(-size // TURN_WIDTH),)](
+    kernels.turn[(-(-size // TURN_WIDTH),)](
         snapshot, mean, variance, rows, mirror, size, g, (1 - g) ** 0.5, k, TURN_WIDTH, num_warps=TURN_WIDTH // 128
     )

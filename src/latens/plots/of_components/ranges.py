@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["intervals"]
 
-WIDE = 100.0  # ratio of positive numbers from which their logarithms are drawn
+LEAST_RATIO_OF_LOGARITHMS = 100.0  # ratio of positive numbers from which their logarithms are drawn
 
 
 def intervals(
@@ -64,6 +64,6 @@ def intervals(
     ax.grid(axis="x", alpha=0.3)
     ends = np.array([row[i] for row in rows for i in (4, 6, 7)], dtype=float)
     ends = ends[np.isfinite(ends)]
-    if ends.min() > 0 and ends.max() > WIDE * ends.min():
+    if ends.min() > 0 and ends.max() > LEAST_RATIO_OF_LOGARITHMS * ends.min():
         ax.set_xscale("log")
     return ax

@@ -6,13 +6,13 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.report.charts.numbers import tick_labels, ticks
-from latens.report.charts.svg import BROAD, CURVE, LETTER, PICTURE, RULE, TEXT, TONED, inside, shortened
+from latens.report.charts.svg import BROAD_BOX, CURVE, LETTER, PICTURE, RULE, TEXT, TONE_GROUP, inside, shortened
 
 __all__ = ["course_chart"]
 
 WIDTH, PITCH, BOTTOM = 880.0, 56.0, 24.0
 N_PIXELS = 700  # stretches of time that are distinguished
-NAMED = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="end" data-k="{}">{}</text>')
+NAME_OF_COURSE = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="end" data-k="{}">{}</text>')
 
 
 def course_chart(time: np.ndarray, signals: np.ndarray, names: list[str]) -> Markup:
@@ -38,10 +38,10 @@ def course_chart(time: np.ndarray, signals: np.ndarray, names: list[str]) -> Mar
         x = left + (at - first) / (last - first) * (WIDTH - left - 8)
         y = PITCH * k + 4 + (high - values) / max(high - low, 1e-300) * (PITCH - 8)
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-        parts.append(TONED.format(0, CURVE.format("curve thin", points)))
+        parts.append(TONE_GROUP.format(0, CURVE.format("curve thin", points)))
         rest = PITCH * k + 4 + (high - float(np.median(values))) / max(high - low, 1e-300) * (PITCH - 8)
-        parts.append(NAMED.format(left - 8, rest + 4, k, shortened(name)))
-    return BROAD.format(PICTURE.format(WIDTH, bottom + BOTTOM, "sources over rows", Markup().join(parts)))
+        parts.append(NAME_OF_COURSE.format(left - 8, rest + 4, k, shortened(name)))
+    return BROAD_BOX.format(PICTURE.format(WIDTH, bottom + BOTTOM, "sources over rows", Markup().join(parts)))
 
 
 def _envelope(time: np.ndarray, signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,10 +8,10 @@ from markupsafe import Markup
 from latens.report.charts.numbers import MINUS, chance, number, times_usual
 from latens.report.charts.svg import shortened
 
-__all__ = ["MOST_WIDE", "WRITTEN", "component_name", "heat_table", "signed"]
+__all__ = ["LEAST_STRENGTH_WRITTEN", "MOST_WIDE", "component_name", "heat_table", "signed"]
 
 STEPS = (0.1, 0.3, 0.6, 1.0, 1.6)  # strengths from which colours deepen
-WRITTEN = 0.3  # strength from which a cell tells its number
+LEAST_STRENGTH_WRITTEN = 0.3  # strength from which a cell tells its number
 MOST_WIDE = 14  # components whose cells have room for numbers
 
 TABLE = Markup(
@@ -90,7 +90,7 @@ def _cell(strength: float, shown: float, lift: float, why: str, dense: bool) -> 
     kind = "" if level == 0 else f"{'p' if strength > 0 else 'm'}{level}"
     value = strength if np.isnan(shown) else float(shown)
     text = signed(strength) if np.isnan(shown) else chance(value) if np.isfinite(lift) else number(value)
-    visible = not dense and abs(strength) >= WRITTEN
+    visible = not dense and abs(strength) >= LEAST_STRENGTH_WRITTEN
     words = text if not np.isfinite(lift) else f"{text}, {times_usual(lift)} times the usual share"
     title = f"{words}; {why}" if why else words if words != text or not visible else ""
     return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, text if visible else "")

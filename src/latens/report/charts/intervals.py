@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.report.charts.numbers import tick_labels, ticks
-from latens.report.charts.svg import LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONED, TOP, WIDTH
+from latens.report.charts.svg import LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONE_GROUP, TOP, WIDTH
 
 __all__ = ["interval_chart"]
 
@@ -58,5 +58,5 @@ def interval_chart(
         for times, thick in ((2, 1.5), (1, 4)) if np.isfinite(error) else ():
             drawn += BAND.format(place(centre - times * error), y, place(centre + times * error), y, thick)
         parts.append(TEXT.format("tick", left - 8, y + 4, "end", name))
-        parts.append(TONED.format(tones[i] % N_TONES, drawn + DOT.format(place(centre), y)))
+        parts.append(TONE_GROUP.format(tones[i] % N_TONES, drawn + DOT.format(place(centre), y)))
     return PICTURE.format(width, bottom + BOTTOM, label, Markup().join(parts))

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from latens.report.charts.images.pixels import Scale, data_uri
 from latens.report.charts.numbers import tick_labels, ticks
-from latens.report.charts.svg import CLIPPED, CURVE, LETTER, N_TONES, PICTURE, RULE, TEXT, TONED
+from latens.report.charts.svg import CLIPPED_AREA, CURVE, LETTER, N_TONES, PICTURE, RULE, TEXT, TONE_GROUP
 
 __all__ = ["Band", "Field", "band_panels", "field_panels"]
 
@@ -18,7 +18,7 @@ WIDTH, GAP, TOP, BOTTOM = 880.0, 18.0, 26.0, 38.0  # of all panels together; twi
 BAND_HEIGHT = 230.0
 AREA = Markup('<polygon points="{}" fill="currentColor" fill-opacity="{}"/>')
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="{}"/>')
-RINGED = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="2.1" fill="{}" stroke="#fff" stroke-width=".5"/>')
+RINGED_DOT = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="2.1" fill="{}" stroke="#fff" stroke-width=".5"/>')
 IMAGE = Markup(
     '<image class="pixels" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" preserveAspectRatio="none" '
     'href="{}"/><rect class="frame" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
@@ -85,9 +85,9 @@ def band_panels(
         if truth is not None:
             drawn.append(CURVE.format("curve dashed", _listed(places(x, truth))))
         drawn.append(CURVE.format("curve", _listed(places(x, panel.mean))))
-        toned = TONED.format(panel.tone % N_TONES, Markup().join(drawn))
+        toned = TONE_GROUP.format(panel.tone % N_TONES, Markup().join(drawn))
         dots = Markup().join(DOT.format(a, b, 2) for a, b in places(points[:, 0], points[:, 1]))
-        parts.append(CLIPPED.format(at, TOP, width, height, toned + dots))
+        parts.append(CLIPPED_AREA.format(at, TOP, width, height, toned + dots))
         parts.append(RULE.format("axis", at, TOP + height, at + width, TOP + height))
         parts.append(TEXT.format("label", at + width / 2, 16, "middle", panel.title))
         steps = ticks(first, last)
@@ -117,7 +117,7 @@ def field_panels(panels: list[Field], corners: tuple[float, float, float, float]
         parts.append(IMAGE.format(*box, data_uri(scale.paint(panel.values[::-1])), *box))
         for group, colour in zip(groups, COLOURS, strict=False):
             places = (group - [x0, y0]) / [x1 - x0, y1 - y0]
-            dots = (RINGED.format(at + a * width, TOP + (1 - b) * height, colour) for a, b in places)
+            dots = (RINGED_DOT.format(at + a * width, TOP + (1 - b) * height, colour) for a, b in places)
             parts.append(Markup().join(dots))
         parts.append(TEXT.format("label", at + width / 2, 16, "middle", panel.title))
     return PICTURE.format(WIDTH, TOP + height + 4, _note(panels), Markup().join(parts))

@@ -12,7 +12,7 @@ __all__ = ["plane_chart"]
 
 WIDTH, HEIGHT = 640.0, 420.0
 DOTS = Markup('<path class="dots tone{}" d="{}"/>')
-FEWER = 2000  # points of the picture; the script draws all
+MOST_POINTS = 2000  # points of the picture; the script draws all
 
 
 def plane_chart(x: np.ndarray, y: np.ndarray, codes: np.ndarray, *, x_label: str, y_label: str) -> Markup:
@@ -32,7 +32,7 @@ def plane_chart(x: np.ndarray, y: np.ndarray, codes: np.ndarray, *, x_label: str
     3
     """
     keep = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    keep = keep[:: max(1, -(-len(keep) // FEWER))]
+    keep = keep[:: max(1, -(-len(keep) // MOST_POINTS))]
     x, y, codes = x[keep], y[keep], codes[keep]
     (x_low, x_high), (y_low, y_high) = _limits(x), _limits(y)
     y_ticks = ticks(y_low, y_high)

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.report.charts.numbers import tick_labels, ticks
-from latens.report.charts.svg import BOTTOM, LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONED, TOP, WIDTH, inside
+from latens.report.charts.svg import BOTTOM, LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONE_GROUP, TOP, WIDTH, inside
 
 __all__ = ["Points", "scatter_chart"]
 
@@ -66,7 +66,7 @@ def scatter_chart(groups: list[Points], *, x_label: str, y_label: str) -> Markup
     step = -(-len(everything) // MOST_POINTS)
     for group in groups:
         dots = Markup().join(DOT.format(*place(point)) for point in group.places[::step])
-        parts.append(TONED.format(group.tone % N_TONES, dots))
+        parts.append(TONE_GROUP.format(group.tone % N_TONES, dots))
     for group in groups:
         if group.centre is not None:
             x, y = place(group.centre)

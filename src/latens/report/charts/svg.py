@@ -16,7 +16,7 @@ from latens.report.charts.numbers import log_ticks, number, tick_labels, ticks
 __all__ = ["Line", "bar_chart", "heat_map", "line_chart", "picture_rows"]
 
 WIDTH, HEIGHT = 440.0, 250.0  # user units; a chart is about this many pixels wide on a page
-WIDE = 960.0  # of a chart that has the width of the page
+WIDTH_OF_PAGE = 960.0  # of a chart that has the width of the page
 TOP, RIGHT, BOTTOM = 30.0, 12.0, 38.0
 KEY_HEIGHT, SWATCH = 18.0, 20.0  # of the key that tells curves apart
 N_TONES = 6
@@ -27,11 +27,13 @@ MOST_DOTS, MOST_DOTTED = 40, 6  # points of a curve, and curves, beyond which do
 LONGEST_NAME = 22
 
 PICTURE = Markup('<svg class="chart" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{}</svg>')
-BROAD = Markup('<div class="scroll broad">{}</div>')  # scrolls on a narrow screen, where its names would be too small
-CLIPPED = Markup('<svg x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" overflow="hidden">{}</svg>')
+BROAD_BOX = Markup(
+    '<div class="scroll broad">{}</div>'
+)  # scrolls on a narrow screen, where its names would be too small
+CLIPPED_AREA = Markup('<svg x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" overflow="hidden">{}</svg>')
 TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
 RULE = Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
-TONED = Markup('<g class="tone{}">{}</g>')
+TONE_GROUP = Markup('<g class="tone{}">{}</g>')
 CURVE = Markup('<polyline class="{}" points="{}"/>')
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="2.4"/>')
 BAR = Markup('<rect class="bar" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="1.5"/>')
@@ -39,7 +41,7 @@ FRAME = Markup('<rect class="frame" x="{:.1f}" y="{:.1f}" width="{:.1f}" height=
 IMAGE = Markup(
     '<image class="pixels" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" preserveAspectRatio="none" href="{}"/>'
 )
-SLANTED = Markup(
+SLANTED_TEXT = Markup(
     '<text class="tick" text-anchor="end" transform="translate({:.1f} {:.1f}) rotate(-60)"><title>{}</title>{}</text>'
 )
 
@@ -101,7 +103,7 @@ def line_chart(
     curves = Markup().join(
         _curve(line, EDGE + (line.x - first) * x_scale, (high - line.y) * y_scale, dotted) for line in lines
     )
-    parts.append(CLIPPED.format(left - EDGE, top, width + 2 * EDGE, height, curves))
+    parts.append(CLIPPED_AREA.format(left - EDGE, top, width + 2 * EDGE, height, curves))
     return PICTURE.format(WIDTH, HEIGHT + below, f"{y_label} by {x_label}", Markup().join(parts))
 
 
@@ -152,15 +154,15 @@ def heat_map(values: np.ndarray, rows: list[str], columns: list[str] | None, sca
         margin = 16 + 0.87 * LETTER * max(len(shortened(name)) for name in columns)
         step = (width - left) / len(columns)
         for j, name in enumerate(columns):
-            parts.append(SLANTED.format(left + (j + 0.5) * step + 4, bottom + 12, name, shortened(name)))
-    return BROAD.format(PICTURE.format(width, bottom + margin, "components", Markup().join(parts)))
+            parts.append(SLANTED_TEXT.format(left + (j + 0.5) * step + 4, bottom + 12, name, shortened(name)))
+    return BROAD_BOX.format(PICTURE.format(width, bottom + margin, "components", Markup().join(parts)))
 
 
 def picture_rows(colours: np.ndarray, names: list[str], *, wide: bool = False) -> Markup:
     """Rows of pixels (K, n, 3), each with its name before it; `wide` has the width of the page, else half of it."""
     names = [shortened(name, 30) for name in names]
     left, pitch = 12 + max(map(breadth, names), default=LETTER), 18.0
-    width, bottom = WIDE if wide else WIDTH, len(names) * pitch
+    width, bottom = WIDTH_OF_PAGE if wide else WIDTH, len(names) * pitch
     parts = [
         IMAGE.format(left, 1, width - left - 1, bottom, data_uri(colours)),
         FRAME.format(left, 1, width - left - 1, bottom),
@@ -225,7 +227,7 @@ def _curve(line: Line, x: np.ndarray, y: np.ndarray, dotted: bool) -> Markup:
     drawn = CURVE.format(line.style, points)
     if dotted and line.style == "curve":
         drawn += Markup().join(DOT.format(a, b) for a, b in zip(x, y, strict=True))
-    return TONED.format(line.tone % N_TONES, drawn)
+    return TONE_GROUP.format(line.tone % N_TONES, drawn)
 
 
 def inside(x: float, label: str, width: float = WIDTH) -> float:
@@ -243,6 +245,6 @@ def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:
             x, y = left, y + KEY_HEIGHT
         stroke = CURVE.format(line.style, f"{x:.1f},{y + 10:.1f} {x + SWATCH:.1f},{y + 10:.1f}")
         text = TEXT.format("value", x + SWATCH + 6, y + 14, "start", line.name)
-        parts += [TONED.format(line.tone % N_TONES, stroke), text]
+        parts += [TONE_GROUP.format(line.tone % N_TONES, stroke), text]
         x += width
     return parts, y + KEY_HEIGHT + 4 if parts else 0.0

@@ -22,7 +22,7 @@ MOST_WORK = 1e5  # rows times coordinates up to which responses are taken where 
 MOST_COORDINATES = 250  # whose response a page waits for; its cost grows with their square
 QUICKLY_REFITTED = ("clusters", "classes", "switches")  # families whose bootstrap takes about a second on a page's rows
 MOST_REFITTED = 2e5  # rows times columns up to which it does
-NARROW = "The intervals are too narrow wherever the hidden values of rows are uncertain (mean field)."
+TOO_NARROW = "The intervals are too narrow wherever the hidden values of rows are uncertain (mean field)."
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def certainty_of(entry: Entry) -> Certainty:
             )
     except (ValueError, TypeError, np.linalg.LinAlgError) as reason:
         return Certainty(None, f"No intervals: {reason}")
-    return Certainty(table, NARROW if table.method == "mean-field" else "")
+    return Certainty(table, TOO_NARROW if table.method == "mean-field" else "")
 
 
 def _quickly_refitted(entry: Entry) -> bool:

@@ -13,11 +13,11 @@ from latens.report.measures.sample import beside
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["FEWEST", "MOST_ROUNDS", "HiddenCells", "hidden_cells"]
+__all__ = ["FEWEST_CELLS", "MOST_ROUNDS", "HiddenCells", "hidden_cells"]
 
 MOST_ROWS, MOST_COLUMNS_JOINT = 200, 40  # rows that are hidden in; columns whose covariances are inverted row by row
 MOST_ENTRIES = 400_000
-FEWEST = 100  # hidden cells that say something
+FEWEST_CELLS = 100  # hidden cells that say something
 MOST_ROUNDS = 4  # in which a row of a small table is looked at, with other cells hidden
 
 
@@ -70,7 +70,7 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     at = _looked_at(values, int(real.sum()))
     rows, given = values[at], beside(sample.given, at, len(values))
     hide = hide_some(rows) & real
-    if hide.sum() < FEWEST:
+    if hide.sum() < FEWEST_CELLS:
         return None
     filled = filled_rows(model, np.where(hide, np.nan, rows), given)
     if filled is None:
@@ -87,7 +87,7 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
 
 def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
     """Places of rows, spread evenly, in which enough cells of d columns can be hidden; few rows come several times."""
-    wanted = max(MOST_ROWS, int(1.5 * FEWEST / (SHARE * max(d, 1))))
+    wanted = max(MOST_ROWS, int(1.5 * FEWEST_CELLS / (SHARE * max(d, 1))))
     most = min(len(values) * MOST_ROUNDS, max(MOST_ENTRIES // values.shape[1], 20))
     n = int(min(wanted, most))
     if n > len(values):
@@ -105,7 +105,7 @@ def _in_frame(entry: Entry, frame: MixedFrame) -> HiddenCells | None:
     at = _looked_at(values, len(names))
     rows = values[at]
     hide = hide_some(rows)
-    if hide.sum() < FEWEST:
+    if hide.sum() < FEWEST_CELLS:
         return None
     filled, std = frame.filled(model, sample.X.iloc[at], hide, beside(sample.given, at, len(values)))
     of_levels, of_numbers = hide & levels, hide & ~levels

@@ -19,7 +19,7 @@ __all__ = ["Axis", "Colour", "axes_of", "colours_of", "packed"]
 MOST_AXES, MOST_COLOURS = 14, 12
 MOST_LEVELS = 6  # distinguished by colour; the others share one
 N_BINS = 5  # of a number, as colours
-WIDE = 400  # columns above which principal directions are those of the strongest
+MOST_COLUMNS = 400  # columns above which principal directions are those of the strongest
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def colours_of(entry: Entry) -> list[Colour]:
             for name, z in zip(entry.labels, sample.codes.T, strict=True)
         ][: MOST_COLOURS // 2]
     found += [colour_of(name, [values[i] for i in sample.index]) for name, values in entry.known.items()]
-    if not entry.grouped and entry.family not in ("switches", "causes") and sample.values.shape[1] <= WIDE:
+    if not entry.grouped and entry.family not in ("switches", "causes") and sample.values.shape[1] <= MOST_COLUMNS:
         names = entry.column_names(sample.values.shape[1])
         few = [
             d
@@ -140,7 +140,7 @@ def _principal(values: np.ndarray, spread: np.ndarray) -> list[Axis]:
     moving = np.flatnonzero(spread > 0)
     if len(moving) < 2 or len(values) < 3:
         return [Axis("row", np.arange(len(values), dtype=float))] if len(moving) < 1 else []
-    moving = moving[np.argsort(-spread[moving], kind="stable")[:WIDE]] if len(moving) > WIDE else moving
+    moving = moving[np.argsort(-spread[moving], kind="stable")[:MOST_COLUMNS]] if len(moving) > MOST_COLUMNS else moving
     x = values[:, moving]
     z = np.nan_to_num((x - np.nanmean(x, axis=0)) / spread[moving])
     _, directions = np.linalg.eigh(z.T @ z)

@@ -88,20 +88,22 @@ class Profile:
         lift = np.full(self.strength.shape, np.nan) if self.lift is None else self.lift
         return [
             d for d in self.top(k, n)
-            if abs(self.strength[d, k]) >= NEGLIGIBLE and not (self.strength[d, k] > 0 and lift[d, k] < 1)
+            if abs(self.strength[d, k]) >= LEAST_STRENGTH and not (self.strength[d, k] > 0 and lift[d, k] < 1)
         ]  # fmt: skip
 
 
-NEGLIGIBLE = 0.05  # strengths, in standard deviations of a column
+LEAST_STRENGTH = 0.05  # strengths, in standard deviations of a column
 LOADINGS = "what a component adds to a column, in standard deviations of that column"
-LINKED = "; of yes/no columns, levels and counts on the scale of their link, with noise of variance 1 there"
-RAW = "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
+NOTE_ON_LINKS = "; of yes/no columns, levels and counts on the scale of their link, with noise of variance 1 there"
+NOTE_ON_UNITS = (
+    "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
+)
 GAPS = "how far a cluster's mean is from that of all rows, in standard deviations of the column"
 ACTIVATIONS = (
     "probability that a cause, where it is on, makes a 1; colours show it in standard deviations of the column"
 )
 CHANCES = "probability of a 1; colours show how far it is from the usual share, in standard deviations"
-MIXED = "numbers: means of a class; levels: probabilities; colours show the distance from all rows in their sd"
+NOTE_ON_KINDS = "numbers: means of a class; levels: probabilities; colours show the distance from all rows in their sd"
 
 
 def profile_of(entry: Entry) -> Profile | None:
@@ -119,9 +121,9 @@ def profile_of(entry: Entry) -> Profile | None:
     if spread is None and sample is not None and sample.values.shape[1] == loadings.shape[1]:
         spread = sample.spread
     if spread is None:
-        return Profile.of(columns, loadings, zero, zero + 1, RAW)
+        return Profile.of(columns, loadings, zero, zero + 1, NOTE_ON_UNITS)
     linked = entry.family == "views" and not all(str(kind) in MEASUREMENTS for kind in model.likelihoods_.values())
-    return Profile.of(columns, loadings, zero, spread, f"{LOADINGS}{LINKED if linked else ''}")
+    return Profile.of(columns, loadings, zero, spread, f"{LOADINGS}{NOTE_ON_LINKS if linked else ''}")
 
 
 def _wide_loadings(entry: Entry) -> np.ndarray | None:
@@ -160,4 +162,4 @@ def _of_classes(model: Any) -> Profile:
     known_as = [row.name if row.kind in ("categorical", "ordinal") else row.column for row in rows]
     lift = [row.value / max(row.usual, 1e-12) if row.level else np.full(len(row.value), np.nan) for row in rows]
     strength, shown = np.array([row.strength for row in rows]), np.array([row.value for row in rows])
-    return Profile([row.name for row in rows], strength, shown, MIXED, zero, one, known_as, np.array(lift))
+    return Profile([row.name for row in rows], strength, shown, NOTE_ON_KINDS, zero, one, known_as, np.array(lift))

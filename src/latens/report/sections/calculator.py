@@ -18,7 +18,7 @@ __all__ = ["calculator"]
 MOST_BYTES = 1_000_000
 MOST_OPEN = 40  # inputs of a form that is shown before anybody asks
 MOST_INPUTS = 200  # a form with more of them is not filled in by hand
-EMPTY = Markup('<div class="calculator-place"></div><p class="needs-script">This part needs JavaScript.</p>')
+EMPTY_PLACE = Markup('<div class="calculator-place"></div><p class="needs-script">This part needs JavaScript.</p>')
 
 
 def calculator(entry: Entry) -> Section | None:
@@ -46,7 +46,7 @@ def calculator(entry: Entry) -> Section | None:
     text = "Type a row, leave unknown entries empty: the answer is that of model."
     text += "predict(row)." if entry.family == "regression" else "transform(row)."
     many = len(formulas["columns"]) > MOST_OPEN
-    return Section(title, text, body=EMPTY, anchor="calculator", folded=many, data=data)
+    return Section(title, text, body=EMPTY_PLACE, anchor="calculator", folded=many, data=data)
 
 
 def _example(entry: Entry) -> list[float | None] | None:

@@ -17,7 +17,7 @@ __all__ = ["by_column", "constructor_call", "reproduce", "sweep"]
 
 MOST_COLUMNS = 300
 MOST_OPEN = 40  # columns of a table that is shown before anybody asks
-GUESSED = "What columns were taken as was guessed; likelihoods={...} chooses otherwise."
+NOTE_ON_GUESSES = "What columns were taken as was guessed; likelihoods={...} chooses otherwise."
 MOST_LETTERS = 200  # of a parameter in a line of Python
 ROUNDING = 1e-12  # of a column's sd: means that small are 0
 CODE = Markup('<pre class="{}">{}</pre>')
@@ -46,7 +46,7 @@ def by_column(entry: Entry) -> Section | None:
         moments = ("", "") if levels else (number(float(means[d])), number(float(sample.spread[d])))
         rows_.append((name, kinds[d], missing, *moments))
     table = Table(("column", "taken as", "missing", "mean", "sd"), tuple(rows_), sortable=True)
-    text = f"{_cut(len(names))} {GUESSED if were_guessed(entry.model) else ''}".strip()
+    text = f"{_cut(len(names))} {NOTE_ON_GUESSES if were_guessed(entry.model) else ''}".strip()
     return Section("Data by column", text, notes=notes, table=table, anchor="data", folded=len(names) > MOST_OPEN)
 
 

@@ -17,7 +17,7 @@ from latens.system.memory import in_words, peak_memory
 
 __all__ = ["details"]
 
-SHORT = 5  # iterations; below it nothing is cut off
+FEWEST_ITERATIONS = 5  # iterations; below it nothing is cut off
 ROUNDING = 1e-12  # of a bound: what changes by less does not change
 
 
@@ -77,7 +77,7 @@ def _title(curve: Curve) -> str:
 
 def _trace(history: np.ndarray, steps: np.ndarray, others: list[Line], curve: Curve) -> Figure:
     """The axis begins where the steep first tenth has ended: otherwise it would flatten all that follows."""
-    skipped = math.ceil(len(history) / 10) if len(history) >= SHORT else 0
+    skipped = math.ceil(len(history) / 10) if len(history) >= FEWEST_ITERATIONS else 0
     late = history[skipped:]
     low = float(late.min())
     caption = curve.meaning

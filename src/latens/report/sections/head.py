@@ -13,7 +13,7 @@ from markupsafe import Markup
 from latens.diagnose.hidden_entries import SHARE
 from latens.estimators.fitting.fit_doubts import FEW_ASKED
 from latens.report.charts.numbers import number
-from latens.report.measures.hidden_cells import FEWEST, MOST_ROUNDS
+from latens.report.measures.hidden_cells import FEWEST_CELLS, MOST_ROUNDS
 from latens.report.measures.sample import n_rows_of
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
@@ -21,7 +21,7 @@ from latens.report.subject import Entry
 __all__ = ["about", "sentence", "stability_command", "verdicts"]
 
 LEAST_SHARE = 0.001  # shown as a number
-RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
+LEAST_RETURN_RATE = 0.7  # share of halves, above chance, from which a component is said to come back
 PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
 OPTION = Markup('<span class="option">{}</span>')
@@ -123,7 +123,7 @@ def _stable(entry: Entry) -> tuple[str, str | Markup]:
         where = "what to type is below." if len(command.striptags()) > MOST_TYPED else command
         return "", Markup("Stable? Not tested yet: {}").format(where)
     rate = np.asarray(found.return_rate, dtype=np.float64)
-    back = int(np.sum(rate >= RETURNING))
+    back = int(np.sum(rate >= LEAST_RETURN_RATE))
     if back == len(rate):
         each = "the" if back == 1 else f"all {number(back)}"
         verb = "returns" if back == 1 else "return"
@@ -191,7 +191,7 @@ def _why_not_tried(entry: Entry) -> str:
         return " for these data"
     if values.shape[1] < 2:
         return ", since one column has no others to be filled from"
-    few = np.isfinite(values).sum() * MOST_ROUNDS < FEWEST / SHARE
+    few = np.isfinite(values).sum() * MOST_ROUNDS < FEWEST_CELLS / SHARE
     return ", since there are too few of them to tell" if few else " for these data"
 
 

@@ -22,7 +22,7 @@ METHODS = {
     "integration": "The intervals count that the precisions are not known exactly (by integration).",
 }
 FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # these stand before the loadings
-CHANGED = "says otherwise of it"  # of a component that another fit has with other numbers
+WORDS_OF_CHANGE = "says otherwise of it"  # of a component that another fit has with other numbers
 
 
 def trust(entry: Entry) -> Section | None:
@@ -82,7 +82,7 @@ def _worth(entry: Entry) -> list[str]:
     weak = [
         (label, *row[:2]) for label, row in zip(entry.labels, known, strict=False) if np.isfinite(row[1]) and row[1] < 6
     ]
-    why = {row[1]: row[9] for row in getattr(table, "rows", ()) if CHANGED in row[9]}
+    why = {row[1]: row[9] for row in getattr(table, "rows", ()) if WORDS_OF_CHANGE in row[9]}
     words = []
     for name, component, nats in weak[:8]:
         if component in why:  # there, with other numbers, in the fit that lacks another

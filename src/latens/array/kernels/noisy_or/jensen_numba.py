@@ -19,8 +19,8 @@ import numpy as np
 __all__ = ["LEAST_WEIGHT", "count_lit", "weigh_ones"]
 
 LEAST_WEIGHT = 1e-12  # weight of a cause for a one; exact zeros could never grow again
-CERTAIN = 38.0
-OFF = 1e-13  # a cause that is on with less chance than this has no part in a row
+RATE_OF_CERTAIN = 38.0  # from here on 1 - e^-t is 1 to rounding
+LEAST_CHANCE = 1e-13  # a cause that is on with less chance than this has no part in a row
 FLOOR = 1.001 * LEAST_WEIGHT
 LEAST_GAIN = 1e-12  # nats: a step of the weights that brings less ends them
 
@@ -28,7 +28,7 @@ LEAST_GAIN = 1e-12  # nats: a step of the weights that brings less ends them
 @nb.njit(cache=True, nogil=True)
 def _log_lit(t):
     """1 - e^-t and its logarithm."""
-    if t > CERTAIN:
+    if t > RATE_OF_CERTAIN:
         return 1.0, 0.0
     lit = -np.expm1(-t) if t < 0.5 else 1.0 - np.exp(-t)
     return lit, np.log(max(lit, 1e-300))
@@ -60,7 +60,7 @@ def _worth(who, on, rate, leak, first, base, weight, lit, gain):
     worth = 0.0
     for b in who:
         t = leak + rate[b] / weight[b]
-        if t > CERTAIN:
+        if t > RATE_OF_CERTAIN:
             lit[b], gain[b] = 1.0, -base
         elif t == leak:
             lit[b], gain[b] = first, 0.0
@@ -171,7 +171,7 @@ def count_lit(indptr, indices, rate, leak, on, weight, times, caused, leaked, le
     awake = np.empty(k, np.int64)
     for i in range(n):
         level[i] = 0.0
-        who = awake[: _above(on[i], OFF, awake)]
+        who = awake[: _above(on[i], LEAST_CHANCE, awake)]
         for at in range(indptr[i], indptr[i + 1]):
             j = indices[at]
             first, base, part = firsts[j], bases[j], 1.0 / firsts[j]

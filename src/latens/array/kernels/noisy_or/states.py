@@ -44,7 +44,7 @@ PLAIN_FLOATS = (
     2**27
 )  # numbers of the levels (n, C, D) that the plain form holds at once, with a few arrays of that size
 Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
-MANY = 2**14  # chances of ones from which on a compiled pass over them is worth its loading
+FEWEST_TO_COMPILE = 2**14  # chances of ones from which on a compiled pass over them is worth its loading
 MOST_STATES_ON_GPU = 64  # that a program of Triton holds
 
 
@@ -87,7 +87,7 @@ class Effects:
     def by_states(self) -> tuple[Floats, Floats]:
         """(C, D) each, of all 2^K states: the chance of a one, and what it adds to the score of a row."""
         bits = all_states(len(self.theta))
-        if len(bits) * len(self.leak) < MANY:
+        if len(bits) * len(self.leak) < FEWEST_TO_COMPILE:
             levels = np.maximum(self.leak + bits @ self.theta, np.finfo(float).tiny)
             lit = -np.expm1(-levels)
             return lit, levels + np.log(lit)

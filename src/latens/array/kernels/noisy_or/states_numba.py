@@ -17,18 +17,18 @@ import numba as nb
 import numpy as np
 from numba.extending import intrinsic
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_normal, shrunk
 
 __all__ = ["cover_ones", "improve_words", "light_states", "share_ones"]
 
-RARE = 1e-13  # a share of a row too small to be counted
+LEAST_SHARE = 1e-13  # a share of a row too small to be counted
 AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless one is so small that this may underflow
 LEAST_FACTOR = 1e-9
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
-TOGETHER = 4  # ones in a step, which the compiler turns into vectors; AT_ONCE is a multiple
+ONES_PER_STEP = 4  # ones in a step, which the compiler turns into vectors; AT_ONCE is a multiple
 WORD_BITS = 12  # of a number made from a state: so many states have a place where what profiles say of them is kept
-SPREADING = 0x9E3779B97F4A7C15  # odd, without a pattern: products with it tell by their first bits what they are of
-NOBODY = -1  # no state
+HASH_FACTOR = 0x9E3779B97F4A7C15  # odd, without a pattern: products with it tell by their first bits what they are of
+NO_STATE = -1  # no state
 LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
 
 
@@ -46,14 +46,14 @@ _lowest: Any = intrinsic(_count_zeros)  # place of the lowest bit that is on
 
 @nb.njit(**COMPILED)
 def _shares(logits, share):
-    """What each exponential is of their sum, into `share`; returns the largest exponent and the sum beside it."""
+    """Softmax of the logits into `share`; returns the largest logit and the sum of exp(logit - largest)."""
     if len(logits) == 1:
         share[0] = 1.0
         return logits[0], 1.0
     top = logits.max()
     for p in range(len(logits)):
         gap = top - logits[p]
-        share[p] = shrunk(gap)[0] if gap < FARTHEST else 0.0
+        share[p] = shrunk(gap)[0] if gap < LARGEST_EXPONENT else 0.0
     total = 0.0
     for p in range(len(logits)):
         total += share[p]
@@ -79,7 +79,7 @@ def _log_product(lit, at_once):
         return total
     for at in range(0, len(lit), at_once):
         first, second, third, fourth = 1.0, 1.0, 1.0, 1.0  # none waits for the others
-        for t in range(at, min(at + at_once, len(lit)), TOGETHER):
+        for t in range(at, min(at + at_once, len(lit)), ONES_PER_STEP):
             first *= lit[t]
             second *= lit[t + 1]
             third *= lit[t + 2]
@@ -90,11 +90,11 @@ def _log_product(lit, at_once):
 
 @nb.njit(**COMPILED)
 def _widest(indptr):
-    """Room for the ones of any row, in whole steps of `TOGETHER`."""
+    """Room for the ones of any row, in whole steps of `ONES_PER_STEP`."""
     most = 0
     for i in range(len(indptr) - 1):
         most = max(most, indptr[i + 1] - indptr[i])
-    return -(-most // TOGETHER) * TOGETHER
+    return -(-most // ONES_PER_STEP) * ONES_PER_STEP
 
 
 @nb.njit(**COMPILED)
@@ -162,7 +162,7 @@ def _profiled(word, profile, odds, logits, names, levels, shares):
     By its place: `names` the state; `levels` its largest logit, the logarithm of their sum beside it, and whether flips
     were looked at, which is not so after another state; `shares` of the profiles.
     """
-    place = np.int64((np.uint64(word) * np.uint64(SPREADING)) >> np.uint64(64 - WORD_BITS))
+    place = np.int64((np.uint64(word) * np.uint64(HASH_FACTOR)) >> np.uint64(64 - WORD_BITS))
     if names[place] != word:
         names[place] = word
         _weigh(word, profile, odds, logits)
@@ -205,7 +205,7 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
     n, c = words.shape
     (k, n_columns), n_profiles, room = flash.shape, len(profile), _widest(indptr)
     own, logits = np.empty(k), np.empty(n_profiles)
-    names, levels = np.full(1 << WORD_BITS, NOBODY), np.empty((1 << WORD_BITS, 3))
+    names, levels = np.full(1 << WORD_BITS, NO_STATE), np.empty((1 << WORD_BITS, 3))
     shares, lifts = np.empty((1 << WORD_BITS, n_profiles)), np.empty((1 << WORD_BITS, k))
     parents, tops = np.empty(n_parents, np.int64), np.empty(n_parents)
     listed, heights = np.empty(c, np.int64), np.empty(c)  # the states of a row and their scores
@@ -218,7 +218,7 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
-        width = -(-n_ones // TOGETHER) * TOGETHER
+        width = -(-n_ones // ONES_PER_STEP) * ONES_PER_STEP
         lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
         _gather(ones, first, flash, leaks, lights)
         _price(ones, theta, cost[min(i, last)], own)
@@ -310,7 +310,7 @@ def _add_log_products(lit, by_one, at_once, products, values):
     for at in range(0, width, at_once):
         for b in range(k):
             products[b] = 1.0
-        for t in range(at, min(at + at_once, width), TOGETHER):
+        for t in range(at, min(at + at_once, width), ONES_PER_STEP):
             first, second, third, fourth = lit[t], lit[t + 1], lit[t + 2], lit[t + 3]
             for b in range(k):
                 products[b] *= (
@@ -343,7 +343,7 @@ def _flip(
     products,
     values,
 ):
-    """One round of one row; whether it found a better state. The last six are room to work in."""
+    """Flip each cause of a row's best states; whether a better state was found. The last six are scratch arrays."""
     found, k = False, len(own)
     n_here = _best(words, score, parents, heights)
     worst = np.argmin(score)
@@ -392,13 +392,13 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
     n, c = words.shape
     k, n_profiles, room = flash.shape[0], len(profile), _widest(indptr)
     logits, shares = np.empty(n_profiles), np.empty((1 << WORD_BITS, n_profiles))
-    names, levels = np.full(1 << WORD_BITS, NOBODY), np.empty((1 << WORD_BITS, 3))
+    names, levels = np.full(1 << WORD_BITS, NO_STATE), np.empty((1 << WORD_BITS, 3))
     all_lit, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(k * room)
     all_blame, all_by_leak = np.empty(k * room), np.empty(room)
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
-        width = -(-n_ones // TOGETHER) * TOGETHER
+        width = -(-n_ones // ONES_PER_STEP) * ONES_PER_STEP
         lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
         blame, by_leak = all_blame[: k * width].reshape(k, width), all_by_leak[:width]
         _gather(ones, first, flash, leaks, lights)
@@ -406,7 +406,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
         touched = np.int64(0)
         for s in range(c):
             own = mass[i, s]
-            if own < RARE:
+            if own < LEAST_SHARE:
                 continue
             word = words[i, s]
             _light(word, leaks, lights, lit)

@@ -15,11 +15,11 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, SUMS, shrunk
 
-__all__ = ["APART", "chance_rows", "moment_rows", "scratch", "second_rows"]
+__all__ = ["NUMBERS_BETWEEN_SUMS", "chance_rows", "moment_rows", "scratch", "second_rows"]
 
 N_TOGETHER = 16  # states whose exponentials are taken together, or not at all
-NEGLIGIBLE = 45.0  # nats below the best state of a row: together such states are less than rounding
-APART = 64  # numbers between arrays that are summed together
+MOST_NATS_BELOW = 45.0  # nats below the best state of a row: together such states are less than rounding
+NUMBERS_BETWEEN_SUMS = 64  # numbers between arrays that are summed together
 
 
 @nb.njit(**COMPILED)
@@ -28,7 +28,7 @@ def scratch(size):
 
     A compiled sum goes one by one, and is rounded otherwise, where two arrays happen to lie closer than it is wide.
     """
-    room = np.empty((4, size + APART))
+    room = np.empty((4, size + NUMBERS_BETWEEN_SUMS))
     return room[0], room[1], room[2], room[3]
 
 
@@ -81,7 +81,7 @@ def _weigh(score, weight, size, tops):
         fallen += weight[s] * (top - score[s])
     for at in range(size // N_TOGETHER):
         first = at * N_TOGETHER
-        if tops[at] > top - NEGLIGIBLE:
+        if tops[at] > top - MOST_NATS_BELOW:
             for s in range(first, first + N_TOGETHER):
                 grown = shrunk(top - score[s])[0]
                 weight[s] = grown

@@ -13,18 +13,18 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, shrunk
 
 __all__ = ["N_LANES", "expit_lanes", "flip_rows", "pair_rows", "switch_rows"]
 
-N_LANES = 16  # rows side by side in a sweep; not a constant to the compiler, which would unroll it instead
+N_LANES = 32  # rows side by side in a sweep; not a constant to the compiler, which would unroll it instead
 
 
 @nb.njit(**COMPILED)
 def expit_lanes(x, out):
     """Logistic function of a few numbers at once, into `out`."""
     for i in range(len(x)):
-        grown = 0.0 if abs(x[i]) > FARTHEST else shrunk(abs(x[i]))[0]
+        grown = 0.0 if abs(x[i]) > LARGEST_EXPONENT else shrunk(abs(x[i]))[0]
         out[i] = (grown if x[i] < 0 else 1.0) / (1.0 + grown)
 
 
@@ -33,48 +33,96 @@ def switch_rows(drive, gram, was, on, n_sweeps, tol, n_lanes):
     """Coordinate ascent on q(z_k = 1) from what it `was`, all K updates of a row while it is in cache. Into `on`.
 
     Rows go side by side, so that their exponentials are taken together; none sees another, and each rests on its own.
+    Most rest after a few sweeps and some need them all: the place of a row that rests is given to the next. Of one Gram
+    for all rows their codes lie side by side as well, else each row is by itself beside its Gram.
     """
     n, k = on.shape
-    last = gram.shape[0] - 1
-    pull = np.empty((n_lanes, k), on.dtype)
-    field, value = np.zeros(n_lanes), np.zeros(n_lanes)
-    largest, awake = np.empty(n_lanes), np.empty(n_lanes, np.bool_)
-    for first in range(0, n, n_lanes):
-        here = min(n_lanes, n - first)
-        for i in range(here):
-            row, own, mine = on[first + i], gram[min(first + i, last)], pull[i]
+    shared = gram.shape[0] == 1
+    # drive - G on is kept current, so that a sweep costs K^2 and not K^3
+    codes, pull = np.zeros((k, n_lanes), on.dtype), np.zeros((k, n_lanes), on.dtype)
+    pulls = np.empty((n_lanes, k), on.dtype)
+    field, value, largest = np.zeros(n_lanes), np.zeros(n_lanes), np.zeros(n_lanes)
+    at, n_left = np.empty(n_lanes, np.int64), np.empty(n_lanes, np.int64)
+    here, following = 0, 0
+    while here > 0 or following < n:
+        while here < n_lanes and following < n:
+            _pull(drive[following], gram[0 if shared else following], was[following], pulls[here])
             for a in range(k):
-                mine[a], row[a] = drive[first + i, a], was[first + i, a]
-            for b in range(k):
-                if row[b] != 0:
-                    pairs = own[b]
-                    for a in range(k):
-                        mine[a] -= pairs[a] * row[b]
-        for i in range(here):
-            awake[i] = True
-        for _ in range(n_sweeps):
-            for i in range(here):
-                largest[i] = 0.0
+                codes[a, here], pull[a, here] = was[following, a], pulls[here, a]
+            at[here], n_left[here] = following, n_sweeps
+            here += 1
+            following += 1
+        largest[:] = 0.0
+        if shared:
+            _sweep_together(gram[0], codes, pull, field, value, largest)
+        else:
+            _sweep_apart(gram, at[:here], codes, pulls, field, value, largest)
+        i = 0
+        while i < here:
+            n_left[i] -= 1
+            if n_left[i] > 0 and largest[i] >= tol:
+                i += 1
+                continue
             for a in range(k):
-                for i in range(here):
-                    field[i] = pull[i, a] + gram[min(first + i, last), a, a] * on[first + i, a]
-                expit_lanes(field, value)
-                for i in range(here):
-                    if awake[i]:
-                        new = on.dtype.type(value[i])
-                        change = new - on[first + i, a]
-                        if change != 0:
-                            on[first + i, a] = new
-                            pairs, mine = gram[min(first + i, last), a], pull[i]
-                            for b in range(k):  # keeps drive - G on current, so a sweep costs K^2 and not K^3
-                                mine[b] -= pairs[b] * change
-                            largest[i] = max(largest[i], abs(change))
-            moving = False
-            for i in range(here):
-                awake[i] = awake[i] and largest[i] >= tol
-                moving = moving or awake[i]
-            if not moving:
-                break
+                on[at[i], a] = codes[a, i]
+            here -= 1  # the last of them takes its place
+            at[i], n_left[i], largest[i] = at[here], n_left[here], largest[here]
+            for a in range(k):
+                codes[a, i], pull[a, i], pulls[i, a] = codes[a, here], pull[a, here], pulls[here, a]
+
+
+@nb.njit(cache=True, nogil=True)
+def _pull(drive, gram, on, pull):
+    """drive - G on of one row, into `pull`."""
+    k = len(on)
+    for a in range(k):
+        pull[a] = drive[a]
+    for b in range(k):
+        if on[b] != 0:
+            pairs = gram[b]
+            for a in range(k):
+                pull[a] -= pairs[a] * on[b]
+
+
+@nb.njit(cache=True, nogil=True)
+def _sweep_together(gram, codes, pull, field, value, largest):
+    """One update of every code of rows side by side, (K, rows); the largest change of each row into `largest`."""
+    k, n_lanes = codes.shape
+    change = np.empty(n_lanes, codes.dtype)
+    for a in range(k):
+        now, pulled, cost = codes[a], pull[a], gram[a, a]
+        for i in range(n_lanes):
+            field[i] = pulled[i] + cost * now[i]
+        expit_lanes(field, value)
+        for i in range(n_lanes):
+            new = codes.dtype.type(value[i])
+            change[i] = new - now[i]
+            now[i] = new
+            largest[i] = max(largest[i], abs(change[i]))
+        for b in range(k):
+            pair, pulled = gram[a, b], pull[b]
+            for i in range(n_lanes):
+                pulled[i] -= pair * change[i]
+
+
+@nb.njit(cache=True, nogil=True)
+def _sweep_apart(gram, at, codes, pulls, field, value, largest):
+    """The same of rows that each have a Gram of their own."""
+    k, here = len(codes), len(at)
+    for a in range(k):
+        now = codes[a]
+        for i in range(here):
+            field[i] = pulls[i, a] + gram[at[i], a, a] * now[i]
+        expit_lanes(field, value)
+        for i in range(here):
+            new = codes.dtype.type(value[i])
+            change = new - now[i]
+            if change != 0:
+                now[i] = new
+                pairs, mine = gram[at[i], a], pulls[i]
+                for b in range(k):
+                    mine[b] -= pairs[b] * change
+                largest[i] = max(largest[i], abs(change))
 
 
 @nb.njit(cache=True, nogil=True)

@@ -66,7 +66,7 @@ def distance_sums_plain(
 
 
 def _distances(column: Array, mean: Floats, precision: Floats, base: Floats) -> Array:
-    """(K, g, n): entries come last and are written over, for most of the time would go into memory."""
+    """(K, g, n), base + precision (x - mean)^2: rows come last, and one array is written over, since memory is slow."""
     gap = column - like(mean[:, :, None], column)
     gap *= gap
     gap *= like(precision[:, :, None], column)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_normal, shrunk
 
 __all__ = ["N_LANES", "N_SIDE", "softmax_columns", "switch_entropies"]
 
 N_SIDE = 256  # rows side by side
 N_LANES = 16  # entries of a row side by side
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 @nb.njit(**COMPILED)
@@ -38,9 +38,9 @@ def softmax_columns(x, share, entropy, n_side):
             row, into = x[a, start : start + m], share[a, start : start + m]
             for i in range(m):
                 below = top[i] - row[i]
-                grown = 0.0 if below > FARTHEST else shrunk(below)[0]  # not a number stays none
+                grown = 0.0 if below > LARGEST_EXPONENT else shrunk(below)[0]  # not a number stays none
                 size[i] += grown
-                spread[i] += grown * min(below, FARTHEST)
+                spread[i] += grown * min(below, LARGEST_EXPONENT)
                 into[i] = grown
         for i in range(m):
             entropy[start + i] = log_normal(size[i]) + spread[i] / size[i]
@@ -65,7 +65,7 @@ def switch_entropies(on, entropy, n_lanes):
             for j in range(min(n_lanes, k - start)):
                 p = np.float64(row[start + j])
                 rest = 1.0 - p
-                up, down = max(p, TINY), max(rest, TINY)
+                up, down = max(p, SMALLEST_NORMAL), max(rest, SMALLEST_NORMAL)
                 lanes[j] -= p * log_normal(up) + rest * log_normal(down)
         total = 0.0
         for j in range(n_lanes):

@@ -164,8 +164,13 @@ def _blocks_of_frame(frame: Any) -> Iterator[tuple[dict[str, Any], Floats]]:
         yield {str(name): rows[name].to_numpy() for name in rows.columns}, np.ones(len(rows))
 
 
-def wide_source(views: Any, estimator: Any, covariates: Covariates | None = None) -> tuple[Source, Layout]:
-    """All views side by side, and which columns belong to which; nothing is read but for the survey."""
+def wide_source(
+    views: Any, estimator: Any, covariates: Covariates | None = None, *, reset: bool = True
+) -> tuple[Source, Layout]:
+    """All views side by side, and which columns belong to which; nothing is read but for the survey.
+
+    `reset`: names of columns are remembered as those of a fit, else compared with them.
+    """
     named = {str(name): view for name, view in views.items()} if isinstance(views, Mapping) else {"x": views}
     for name, view in named.items():
         if isinstance(view, Scan) and view.weights is not None and len(named) > 1:
@@ -185,7 +190,7 @@ def wide_source(views: Any, estimator: Any, covariates: Covariates | None = None
     first, *rest = sources.values()
     wide = first if not rest else _beside([first, *rest], layout.views)
     plain = not isinstance(views, Mapping)
-    check_columns(estimator, wide.feature_names if plain else None, wide.n_columns, reset=True)
+    check_columns(estimator, wide.feature_names if plain else None, wide.n_columns, reset=reset)
     survey = wide.survey
     if survey.n_infinite:
         raise ValueError(f"the views contain infinity in {survey.n_infinite} entries; give numbers or NaN.")

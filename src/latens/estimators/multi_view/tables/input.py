@@ -37,7 +37,7 @@ __all__ = [
     "single",
 ]
 
-LONG = {"sample", "feature", "value"}  # columns of a table with one entry a line, as MOFA2 reads it
+LONG_COLUMNS = {"sample", "feature", "value"}  # columns of a table with one entry a line, as MOFA2 reads it
 LONG_TOO = {"view", "group"}  # those that it may have besides
 
 
@@ -207,7 +207,7 @@ def is_long(views: Any) -> bool:
     if not hasattr(views, "iloc") or getattr(getattr(views, "columns", None), "nlevels", 2) != 1:
         return False
     names = set(map(str, views.columns))
-    return LONG <= names <= LONG | LONG_TOO
+    return LONG_COLUMNS <= names <= LONG_COLUMNS | LONG_TOO
 
 
 def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[ViewTable]:

@@ -21,7 +21,7 @@ __all__ = ["align", "group_numbers", "groups_in_blocks", "row_positions"]
 
 _log = logging.getLogger("latens")
 SHARED_BY_SAMPLES, SHARED_BY_FEATURES = 0.1, 0.9  # shares of names in common that make rows look like features
-HALF = 0.5  # share of a view's rows that another view should have, too
+LEAST_SHARE_OF_ROWS = 0.5  # share of a view's rows that another view should have, too
 
 
 def row_positions(
@@ -140,7 +140,7 @@ def _doubt_overlap(views: list[ViewTable]) -> None:
         others = {name for other in views if other is not view for name in other.rows or ()}
         mine = view.rows or ()
         shared = sum(name in others for name in mine)
-        if shared < HALF * len(mine) and shared < HALF * len(others):
+        if shared < LEAST_SHARE_OF_ROWS * len(mine) and shared < LEAST_SHARE_OF_ROWS * len(others):
             warn(
                 FewSharedRows(
                     f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view, among "

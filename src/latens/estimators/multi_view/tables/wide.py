@@ -19,6 +19,7 @@ from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.errors import AbsentColumns, warn
 from latens.estimators.frames.raw_frames import refuse_lazy_frame
+from latens.estimators.frames.roles import from_table
 from latens.estimators.frames.row_labels import labels_of
 from latens.estimators.frames.views_by_kind import views_of_frame
 from latens.estimators.multi_view.tables.input import (
@@ -40,7 +41,7 @@ from latens.intake import Encoding, Intake, join_views
 from latens.models.multi_view.view import GROUP
 from latens.system.wording import listed
 
-__all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out", "tables_of"]
+__all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out", "of_samples", "tables_of"]
 
 ABSENT = -1  # in place of the position of a column
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
@@ -168,6 +169,19 @@ def tables_of(X: Any, model: Any = None) -> Any:
         return X
     X = X if model is None else X.like(model)
     return X.frame if len(X.parts) == 1 else X.views()
+
+
+def of_samples(
+    X: Any, groups: Any, sample_weight: Any, exposure: Any, covariates: Any, known: Any = True
+) -> tuple[Any, ...]:
+    """What is given beside the samples, in its order; what is None comes from the columns that a table was read with.
+
+    Groups of a table are taken only where a fit has `known` any.
+    """
+    if not isinstance(X, Intake):
+        return groups, sample_weight, exposure, covariates
+    own = from_table(X, groups=groups)[0] if known else groups
+    return own, *from_table(X, sample_weight=sample_weight, exposure=exposure, covariates=covariates)
 
 
 def encoded_views(estimator: Any, X: Any) -> Any:

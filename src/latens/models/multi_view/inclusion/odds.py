@@ -78,7 +78,10 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
     if p.theta is None or prior.theta is None or p.parameters is not None or not on.size:
         return on  # all loadings are in, or the likelihood has parameters of its own
     (d, k), mean, square = on.shape, p.mean.copy(), p.square.copy()
-    said, weights = [_said(view, p, part) for part in codes], np.concatenate([_weights(part.rows) for part in codes])
+    evidence, weights = (
+        [_evidence_of_entries(view, p, part) for part in codes],
+        np.concatenate([_weights(part.rows) for part in codes]),
+    )
     seen = seen_factors(np.concatenate([host(part.at.mean)[:, :k] for part in codes]), weights)
     log_odds = np.where(seen, p.theta.mean_log[0] - p.theta.mean_log[1], -np.inf)
     widest = float(p.alpha.mean[seen].min()) if seen.any() else 1.0
@@ -88,7 +91,7 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
         size = (LOADINGS_OF_FIT + used) / (LOADINGS_OF_FIT / widest + power)
         odds = np.concatenate([log_odds, np.full(mean.shape[1] - k, np.inf)])
         for columns in _together(d, codes):
-            pull, gram = _sums(view, p, codes, said, columns, mean[columns], square[columns])
+            pull, gram = _sums(view, p, codes, evidence, columns, mean[columns], square[columns])
             wide = np.broadcast_to(prior.given_precision, (d, mean.shape[1] - k))[columns]
             precision = np.concatenate([np.full((len(wide), k), size), wide], axis=1)
             for _ in range(SWEEPS):
@@ -102,7 +105,7 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
         mean[:, :k] *= within
         square[:, :k] *= within
     if not seen.all():
-        mean_bends = [np.broadcast_to(each.bend, each.stiff.shape).mean(axis=1) for each in said]
+        mean_bends = [np.broadcast_to(each.bend, each.stiff.shape).mean(axis=1) for each in evidence]
         n, bend = float(weights.sum()), float(np.average(np.concatenate(mean_bends), weights=weights))
         for j in np.flatnonzero(~seen):
             on[:, j] = share_unseen(n, bend, size, d, prior.theta.on[j], prior.theta.off[j])
@@ -161,37 +164,37 @@ def _together(d: int, codes: Sequence[_Codes]) -> Iterator[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Said:
-    """(n, D) each: what every column said of the codes in the fit."""
+class _EntryEvidence:
+    """(n, D) each: the evidence of every entry about the codes of its row, in the fit."""
 
     pull: Floats  # g / (1 - c mu'C mu)
     stiff: Floats  # c / (1 - c mu'C mu)
     bend: Floats  # c
 
 
-def _said(view: View, p: ViewPosterior, part: _Codes) -> _Said:
+def _evidence_of_entries(view: View, p: ViewPosterior, part: _Codes) -> _EntryEvidence:
     regressors, (d, k) = host(part.at.mean), p.weights.on.shape
     eta = regressors @ p.mean.T
     lean = np.einsum("nij,di,dj->nd", part.spread, p.mean[:, :k], p.mean[:, :k], optimize=True)
     known = regressors**2 @ (p.square - p.mean**2).T
     slope, bend = matched_entries(view, p, part.rows, slice(0, d), eta, lean + known)
     left = np.maximum(1 - bend * lean, LEAST_LEFT)
-    return _Said(slope / left, bend / left, bend)
+    return _EntryEvidence(slope / left, bend / left, bend)
 
 
 def _sums(
     view: View,
     p: ViewPosterior,
     codes: Sequence[_Codes],
-    said: Sequence[_Said],
+    evidence: Sequence[_EntryEvidence],
     columns: slice,
     mean: Floats,
     square: Floats,
 ) -> tuple[Floats, Floats]:
-    """Pull (D, K + G) and packed Gram (D, P) of the columns' parabolas, their coefficients being these."""
+    """Pull (D, K + G) and packed Gram (D, P) of the columns' parabolas at coefficients of this mean and mean square."""
     (d, width), k = mean.shape, p.n_components
     pull, gram = np.zeros((d, width)), np.zeros((d, width, width))
-    for part, own in zip(codes, said, strict=True):
+    for part, own in zip(codes, evidence, strict=True):
         moved = np.einsum("nij,dj->ndi", part.spread, p.mean[columns, :k])  # C mu
         without = np.repeat(host(part.at.mean)[:, None], d, axis=1)
         without[:, :, :k] -= moved * own.pull[:, columns, None]

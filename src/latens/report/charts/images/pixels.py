@@ -17,9 +17,9 @@ from latens.plots.fitted import is_signed
 __all__ = ["Scale", "data_uri", "encode_png"]
 
 STOPS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-DIVERGING = np.array([(33, 102, 172), (133, 182, 215), (255, 255, 255), (240, 150, 115), (178, 24, 43)])
+DIVERGING_COLOURS = np.array([(33, 102, 172), (133, 182, 215), (255, 255, 255), (240, 150, 115), (178, 24, 43)])
 GREY = np.array([(255, 255, 255), (255, 255, 255), (255, 255, 255), (140, 140, 140), (20, 20, 20)])
-MISSING = (226, 214, 178)
+COLOUR_OF_MISSING = (226, 214, 178)
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Scale:
         """Colours of shape (h, w, 3) for values of shape (h, w); missing entries get a tint of their own."""
         missing = ~np.isfinite(values)
         place = np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)
-        stops = DIVERGING if self.signed else GREY
+        stops = DIVERGING_COLOURS if self.signed else GREY
         colours = np.stack([np.interp(place, STOPS, stops[:, channel]) for channel in range(3)], axis=-1)
-        colours[missing] = MISSING
+        colours[missing] = COLOUR_OF_MISSING
         return np.round(colours).astype(np.uint8)
 
 

@@ -15,10 +15,10 @@ from latens.report.charts.svg import IMAGE, PICTURE, TEXT
 __all__ = ["tile_sheet"]
 
 SIDE = 84.0  # of an image, along its longer side, in user units
-GAP, APART = 7.0, 26.0  # between the images of a tile, and between tiles
+IMAGE_GAP, TILE_GAP = 7.0, 26.0  # between the images of a tile, and between tiles
 LABEL, NAME = 16.0, 18.0  # heights of the line under an image and of the line under a tile
-WIDEST = 900.0
-FINEST = 96  # pixels: small images are enlarged, since some viewers would blur them
+LARGEST_WIDTH = 900.0
+LEAST_PIXELS = 96  # pixels: small images are enlarged, since some viewers would blur them
 
 EDGE = Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
 
@@ -27,8 +27,8 @@ def tile_sheet(tiles: list[Tile], shape: tuple[int, int], scale: Scale) -> Marku
     """All tiles in rows, on one colour scale, with that scale below them."""
     images = max((len(tile.images) for tile in tiles), default=1)
     width, height = (SIDE * side / max(shape) for side in (shape[1], shape[0]))
-    pitch = images * (width + GAP) - GAP + APART
-    across = max(1, min(len(tiles), int((WIDEST + APART) // pitch)))
+    pitch = images * (width + IMAGE_GAP) - IMAGE_GAP + TILE_GAP
+    across = max(1, min(len(tiles), int((LARGEST_WIDTH + TILE_GAP) // pitch)))
     labelled = any(label for tile in tiles for label, _ in tile.images)
     rise = height + LABEL * labelled + NAME + 14
     parts = [
@@ -37,14 +37,14 @@ def tile_sheet(tiles: list[Tile], shape: tuple[int, int], scale: Scale) -> Marku
     ]
     bottom = math.ceil(len(tiles) / across) * rise
     parts.append(_legend(scale, bottom))
-    return PICTURE.format(max(across * pitch - APART, 240), bottom + 16, "images", Markup().join(parts))
+    return PICTURE.format(max(across * pitch - TILE_GAP, 240), bottom + 16, "images", Markup().join(parts))
 
 
 def _tile(tile: Tile, x: float, y: float, size: tuple[float, float], shape: tuple[int, int], scale: Scale) -> Markup:
     width, height = size
     parts = []
     for i, (label, pixels) in enumerate(tile.images):
-        left = x + i * (width + GAP)
+        left = x + i * (width + IMAGE_GAP)
         if pixels is not None:
             parts.append(IMAGE.format(left, y, width, height, _enlarged(pixels.reshape(shape), scale)))
         parts.append(EDGE.format("absent" if pixels is None else "edge", left, y, width, height))
@@ -57,7 +57,7 @@ def _tile(tile: Tile, x: float, y: float, size: tuple[float, float], shape: tupl
 def _legend(scale: Scale, y: float) -> Markup:
     low = number(scale.smallest)
     left = 7.0 * len(low) + 6
-    strip = data_uri(scale.paint(np.linspace(scale.smallest, scale.largest, FINEST)[None, :]))
+    strip = data_uri(scale.paint(np.linspace(scale.smallest, scale.largest, LEAST_PIXELS)[None, :]))
     return Markup().join(
         [
             TEXT.format("tick", 0, y + 10, "start", low),
@@ -69,5 +69,5 @@ def _legend(scale: Scale, y: float) -> Markup:
 
 
 def _enlarged(image: np.ndarray, scale: Scale) -> str:
-    times = math.ceil(FINEST / max(image.shape))
+    times = math.ceil(LEAST_PIXELS / max(image.shape))
     return data_uri(scale.paint(image).repeat(times, axis=0).repeat(times, axis=1))

@@ -18,7 +18,9 @@ MOST_PIXELS = 128  # along one side; larger images are thinned, which a tile doe
 GRID = Markup('<div class="tiles" style="--images: {}">{}</div>{}')
 CARD = Markup('<div class="tile"><div class="images">{}</div><div class="name">{}</div></div>')
 IMAGE = Markup('<figure><img class="pixels" alt="{}" src="{}"><figcaption>{}</figcaption></figure>')
-ABSENT = Markup('<figure><div class="absent" style="aspect-ratio: {} / {}"></div><figcaption>{}</figcaption></figure>')
+ABSENT_TILE = Markup(
+    '<figure><div class="absent" style="aspect-ratio: {} / {}"></div><figcaption>{}</figcaption></figure>'
+)
 LEGEND = Markup(
     '<div class="legend"><span>{}</span><img class="pixels" alt="colour scale" src="{}"><span>{}</span></div>'
 )
@@ -52,7 +54,7 @@ def legend(scale: Scale) -> Markup:
 
 def _image(name: str, label: str, pixels: np.ndarray | None, shape: tuple[int, int], scale: Scale) -> Markup:
     if pixels is None:
-        return ABSENT.format(shape[1], shape[0], label)
+        return ABSENT_TILE.format(shape[1], shape[0], label)
     step = math.ceil(max(shape) / MOST_PIXELS)
     image = pixels.reshape(shape)[::step, ::step]
     return IMAGE.format(f"{label} {name}".strip(), data_uri(scale.paint(image)), label)

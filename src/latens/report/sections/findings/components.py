@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.estimators.display.order_note import order_note
-from latens.report.charts.heat_table import MOST_WIDE, WRITTEN, component_name, heat_table, signed
+from latens.report.charts.heat_table import LEAST_STRENGTH_WRITTEN, MOST_WIDE, component_name, heat_table, signed
 from latens.report.charts.numbers import chance, number, times_usual, told_apart
 from latens.report.content import Section, Table
 from latens.report.measures.profile import Profile
@@ -26,7 +26,7 @@ MOST_HATCHED = 0.5  # share of cells
 IN_SIGHT = 22  # rows of it that are seen without scrolling
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
-SCROLLS = Markup('<p class="on-screen">The table scrolls.</p>')
+NOTE_ON_SCROLLING = Markup('<p class="on-screen">The table scrolls.</p>')
 KEY = Markup(
     '<p class="key"><span class="swatch m5"></span>much less<span class="swatch m3"></span>less'
     '<span class="swatch p3"></span>more<span class="swatch p5"></span>much more{}</p>'
@@ -79,7 +79,11 @@ def columns(entry: Entry) -> Section | None:
     keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
     why = _doubts(entry, profile)
     text = f"Cells are {profile.unit}; "
-    text += "point at one for its number." if k > MOST_WIDE else f"numbers are written from {WRITTEN:g} sd on."
+    text += (
+        "point at one for its number."
+        if k > MOST_WIDE
+        else f"numbers are written from {LEAST_STRENGTH_WRITTEN:g} sd on."
+    )
     if d > most:
         text += f" Of {d:,} columns, the {most} with the largest entries."
     if len(why) > MOST_HATCHED * profile.strength.size:  # said once, rather than drawn everywhere
@@ -98,7 +102,7 @@ def columns(entry: Entry) -> Section | None:
         None if profile.lift is None else profile.lift[keep, :k],
     )
     narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
-    hint = SCROLLS if len(keep) > IN_SIGHT else Markup("")  # what is too wide says so itself
+    hint = NOTE_ON_SCROLLING if len(keep) > IN_SIGHT else Markup("")  # what is too wide says so itself
     return Section("Columns by components", text, body=hint + cells + KEY.format(narrow), anchor="columns")
 
 

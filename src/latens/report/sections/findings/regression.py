@@ -12,7 +12,7 @@ from latens.report.subject import Entry
 
 __all__ = ["predictions", "weights"]
 
-ODD = 10  # rows farthest from their prediction
+MOST_ODD_ROWS = 10  # rows farthest from their prediction
 
 MOST_DRAWN, MOST_LISTED = 24, 200  # of the columns; a page with more of them is not read
 
@@ -75,7 +75,7 @@ def predictions(entry: Entry) -> Section | None:
     seen = plane_chart(guess, y, tone, x_label="predicted", y_label="observed")
     left_over = plane_chart(guess, rest, tone, x_label="predicted", y_label="residual")
     note = "Orange: outside its 95 % interval."
-    worst = np.argsort(-np.abs(rest / spread), kind="stable")[:ODD]
+    worst = np.argsort(-np.abs(rest / spread), kind="stable")[:MOST_ODD_ROWS]
     rows = tuple((sample.label(int(i)), *(number(float(v[i])) for v in (y, guess, rest))) for i in worst)
     return Section(
         "Predictions on these rows",

@@ -17,10 +17,10 @@ from latens.report.subject import Entry
 
 __all__ = ["typical_and_odd"]
 
-WHOLE = Markup('<span class="whole">{}</span>')  # not broken where it fits a line
-TYPICAL, ODD, WHY = 5, 10, 3
-SURE = 0.9  # probability of members that are called typical, unless most are less sure
-LIKELY = 0.5  # probability of a level that makes no row odd
+UNBROKEN_TEXT = Markup('<span class="whole">{}</span>')  # not broken where it fits a line
+TYPICAL, MOST_ODD_ROWS, WHY = 5, 10, 3
+LEAST_PROBABILITY_OF_TYPICAL = 0.9  # probability of members that are called typical, unless most are less sure
+LEAST_PROBABILITY_OF_LEVEL = 0.5  # probability of a level that makes no row odd
 MOST_COMPONENTS = 24
 MOST_COLUMNS_JOINT = 300  # columns whose covariances are inverted to score rows
 MOST_COLUMNS_ALONE = 40  # columns that are hidden one by one
@@ -47,12 +47,14 @@ def _typical(entry: Entry, density: np.ndarray | None) -> Table:
         ends = [np.argsort(-z, kind="stable")[:TYPICAL]]
         if grouped and density is not None:  # of sure members, those where rows are densest
             members = np.flatnonzero(np.argmax(codes, axis=1) == k)
-            members = members[z[members] >= min(SURE, float(z[members].mean()) if len(members) else 0.0)]
+            members = members[
+                z[members] >= min(LEAST_PROBABILITY_OF_TYPICAL, float(z[members].mean()) if len(members) else 0.0)
+            ]
             ends = [members[np.argsort(-density[members], kind="stable")[:TYPICAL]]]
         elif entry.family in ("factors", "views", "sources"):
             ends.append(np.argsort(z, kind="stable")[:TYPICAL])
         parts = [
-            Markup(", ").join(WHOLE.format(f"{sample.label(int(i))} ({_score(z[i], grouped)})") for i in at)
+            Markup(", ").join(UNBROKEN_TEXT.format(f"{sample.label(int(i))} ({_score(z[i], grouped)})") for i in at)
             for at in ends
         ]
         rows.append((component_name(k, name), *parts))
@@ -80,9 +82,9 @@ def _density(entry: Entry) -> np.ndarray | None:
 def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
     """Rows of the smallest log density, and the columns farthest from what the model expects there."""
     sample = entry.sample
-    if sample is None or density is None or len(density) < 2 * ODD:
+    if sample is None or density is None or len(density) < 2 * MOST_ODD_ROWS:
         return None
-    worst = np.argsort(density, kind="stable")[:ODD]
+    worst = np.argsort(density, kind="stable")[:MOST_ODD_ROWS]
     usual = float(np.median(density))
     names = entry.column_names(sample.values.shape[1])
     gaps, levels = _surprises(entry, worst, names)
@@ -92,7 +94,7 @@ def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
         if gaps is not None:
             far = np.abs(gaps[place])
             for d, (_, chance) in levels[place].items():  # the sd of a number that is as improbable
-                far[d] = np.sqrt(-2 * np.log(max(chance, 1e-300))) if chance < LIKELY else 0.0
+                far[d] = np.sqrt(-2 * np.log(max(chance, 1e-300))) if chance < LEAST_PROBABILITY_OF_LEVEL else 0.0
             order = np.argsort(-far, kind="stable")[:WHY]
             why = [
                 f"{levels[place][d][0]} ({_percent(levels[place][d][1])})"
@@ -101,7 +103,7 @@ def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
                 for d in order
                 if far[d] > 0
             ]
-        rows.append((WHOLE.format(sample.label(int(i))), number(float(density[i] - usual)), ", ".join(why)))
+        rows.append((UNBROKEN_TEXT.format(sample.label(int(i))), number(float(density[i] - usual)), ", ".join(why)))
     if gaps is None:
         table = Table(("row", "nats"), tuple(row[:2] for row in rows))
         return Section("Least probable", "Log density beside that of the median row.", table=table)

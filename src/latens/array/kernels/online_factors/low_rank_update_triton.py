@@ -1,4 +1,4 @@
-"""Kernels in Triton's language, None where there is no Triton."""
+"""The steps of a low-rank update of weight posteriors in Triton's language, None where there is no Triton."""
 
 # mypy: ignore-errors
 # Bodies below are Triton's language, which reads like Python and has other types.
@@ -134,14 +134,14 @@ if find_spec("triton") is not None:
         before = tl.load(mean + at, mask=ok, other=0.0)
         delta = tl.load(snapshot + at, mask=ok, other=0.0) - before
         spread = tl.load(variance + at, mask=ok, other=0.0)
-        along = tl.load(mirror + 2 * K + 1) * delta
+        projection = tl.load(mirror + 2 * K + 1) * delta
         y = ()
         for i in tl.static_range(K):
             row = tl.load(rows + i * size.to(tl.int64) + at, mask=ok, other=0.0)
-            along += tl.load(mirror + K + 1 + i) * row
+            projection += tl.load(mirror + K + 1 + i) * row
             y = y + (row,)  # noqa: RUF005
         tl.store(mean + at, before + g * delta, mask=ok)
         tl.store(variance + at, (1 - g) * (spread + g * delta * delta), mask=ok)
         for i in tl.static_range(K):
-            new = keep * y[i] - tl.load(mirror + i) * along
+            new = keep * y[i] - tl.load(mirror + i) * projection
             tl.store(rows + i * size.to(tl.int64) + at, new, mask=ok)

@@ -23,11 +23,15 @@ __all__ = ["em_rows", "gradient_rows"]
 
 LOG_2PI = math.log(2 * math.pi)
 SGD, MOMENTUM, ADAGRAD = 0, 1, 2  # how a gradient becomes a step; 3 is Adam
-KEPT, KEPT_SQUARES, TINY = 0.9, 0.999, 1e-8  # of earlier steps, and of earlier squared gradients
-LOOSE = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
+KEPT_SHARE, KEPT_SHARE_OF_SQUARES, LEAST_DIVISOR = (
+    0.9,
+    0.999,
+    1e-8,
+)  # of earlier steps, and of earlier squared gradients
+SUMS_IN_ANY_ORDER = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
 
 
-@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+@nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):
     """F = H^-1 A after every row, with A = zx / t and H = V + zz / t; the sum of the rows' log densities.
 
@@ -61,7 +65,7 @@ def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):
     return score
 
 
-@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+@nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def gradient_rows(x, count, warm_up, rate, rule, far, sound, center, mean, noise, zx, zz, xx, pace, squares):
     """A step up the gradient of log p(x) in F and log noise after every row; the sum of log densities, and `sound`.
 
@@ -105,8 +109,8 @@ def gradient_rows(x, count, warm_up, rate, rule, far, sound, center, mean, noise
     return score, sound
 
 
-@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def _step(gradient, rate, rule, taken, pace, squares, i):
+@nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
+def _step(gradient, rate, rule, n_steps, pace, squares, i):
     """A gradient into the change that it brings, in place, as the `taken`-th step; its memory is row `i`.
 
     References: Duchi, Hazan & Singer (2011) on AdaGrad; Kingma & Ba (2015) on Adam.
@@ -116,21 +120,21 @@ def _step(gradient, rate, rule, taken, pace, squares, i):
             gradient[j] *= rate
     elif rule == MOMENTUM:
         for j in range(len(gradient)):
-            pace[i, j] = KEPT * pace[i, j] + rate * gradient[j]
+            pace[i, j] = KEPT_SHARE * pace[i, j] + rate * gradient[j]
             gradient[j] = pace[i, j]
     elif rule == ADAGRAD:
         for j in range(len(gradient)):
             squares[i, j] += gradient[j] ** 2
-            gradient[j] *= rate / (np.sqrt(squares[i, j]) + TINY)
+            gradient[j] *= rate / (np.sqrt(squares[i, j]) + LEAST_DIVISOR)
     else:
-        young, youth = 1 - KEPT**taken, 1 - KEPT_SQUARES**taken
+        young, youth = 1 - KEPT_SHARE**n_steps, 1 - KEPT_SHARE_OF_SQUARES**n_steps
         for j in range(len(gradient)):
-            pace[i, j] = KEPT * pace[i, j] + (1 - KEPT) * gradient[j]
-            squares[i, j] = KEPT_SQUARES * squares[i, j] + (1 - KEPT_SQUARES) * gradient[j] ** 2
-            gradient[j] = rate * pace[i, j] / young / (np.sqrt(squares[i, j] / youth) + TINY)
+            pace[i, j] = KEPT_SHARE * pace[i, j] + (1 - KEPT_SHARE) * gradient[j]
+            squares[i, j] = KEPT_SHARE_OF_SQUARES * squares[i, j] + (1 - KEPT_SHARE_OF_SQUARES) * gradient[j] ** 2
+            gradient[j] = rate * pace[i, j] / young / (np.sqrt(squares[i, j] / youth) + LEAST_DIVISOR)
 
 
-@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+@nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def _renew(mean, noise, tau, scaled, gram):
     """What follows from loadings and noise: tau, F diag(tau) and F diag(tau) F' in place; the sum of log noise."""
     level, product = 0.0, 1.0
@@ -151,7 +155,7 @@ def _renew(mean, noise, tau, scaled, gram):
     return level + np.log(product)
 
 
-@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+@nb.njit(cache=True, nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def _meet(x, age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx):
     """The log density of one row under the model it meets; then it enters the mean and the sums.
 
