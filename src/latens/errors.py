@@ -209,7 +209,7 @@ class GroupsOfOne(LatensWarning):
 
 
 class FewSharedRows(LatensWarning):
-    """A view shares few row names with the others: spellings may differ, or samples."""
+    """A view shares few row names with the others, or counts its rows from another number: spellings may differ."""
 
 
 class OneFeatureViews(LatensWarning):

@@ -92,12 +92,12 @@ def ascend(
         Given each state from which another iteration would start, and the trace up to it. Handed back as `start` and
         `so_far`, they lead to the bits that the ascent would have reached without a break.
     leaps : bool
-        False: every iteration is a plain one, also of models that leap where the last ones lead.
+        False: every iteration is a plain one, also of models that leap where the last ones lead, or know a way ahead.
     """
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
-    expanding, stretching = _offers(model, Expanding), _offers(model, Stretching)
+    expanding, stretching = leaps and _offers(model, Expanding), _offers(model, Stretching)
     leaping = model if leaps and _offers(model, Leaping) else None
     n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
     try:

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import B, Fit, Iteration, L, Q, S, State, Steps, Stretching
 from latens.core.coordinates import Chart
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["ascend_in_leaps"]
+__all__ = ["ascend_in_leaps", "settled"]
 
 ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
 LARGEST_STEP = (
@@ -41,6 +42,7 @@ def ascend_in_leaps(
     tol: float,
     enough: Callable[[float, float], bool],
     sweep: Sweep = serial_sweep,
+    log_scale: float | Floats = 0.0,
 ) -> Fit:
     """Alternate local and global steps, with leaps, until an iteration gains less than `tol` nats per row.
 
@@ -54,7 +56,17 @@ def ascend_in_leaps(
     while True:
         watch = _Watch(enough, None if before is None else before.elbo)
         n_steps = min(between, left)
-        fit = ascend(model, batches, state, max_iter=n_steps, tol=tol, sweep=sweep, on_iteration=watch, leaps=False)
+        fit = ascend(
+            model,
+            batches,
+            state,
+            max_iter=n_steps,
+            tol=tol,
+            log_scale=log_scale,
+            sweep=sweep,
+            on_iteration=watch,
+            leaps=False,
+        )
         left -= len(fit.trace)
         if before is not None and watch.fell:
             fit = before
@@ -64,6 +76,29 @@ def ascend_in_leaps(
             return fit
         ahead = None if watch.fell else _leap(watch.points)
         state, before = (fit.state, None) if ahead is None else (replace(fit.state, q=ahead, stats=None), fit)
+
+
+def settled(
+    model: Steps[B, Q, L, S],
+    batches: Sequence[Any],
+    start: State,
+    nats: float,
+    max_iter: int,
+    over: Callable[[], bool] | None,
+    sweep: Sweep,
+    log_scale: float | Floats,
+) -> Fit:
+    """Where leaps lead from a state that has statistics, until an iteration gains so few nats or time is over."""
+    return ascend_in_leaps(
+        model,
+        batches,
+        start,
+        max_iter=max_iter,
+        tol=nats / max(start.stats.n, 1.0),
+        enough=lambda gain, _: gain < nats or (over is not None and over()),
+        sweep=sweep,
+        log_scale=log_scale,
+    )
 
 
 @dataclass

@@ -53,7 +53,6 @@ OF_A_CONSTANT = "the bound of complete rows counts a cause that is all but alway
 LEFT = {
     "binary-ard-mean-field-diagonal": OF_A_CONSTANT,
     "binary-ard-exact-diagonal": OF_A_CONSTANT,
-    "views-long-groups": "moves are judged after ten steps from neutral codes, which are not enough for yes/no entries",
     "digits, sources": OF_ONE_SOURCE,
 }
 TABLES: dict[str, Callable[[], np.ndarray]] = {

@@ -187,3 +187,22 @@ def test_factors_stand_in_order_of_the_variance_they_explain(seed: int) -> None:
     parts = [np.sum(w**2, axis=1) / np.nanvar(given[name], axis=0).sum() for name, w in model.components_.items()]
     assert (np.diff(model.share_) <= 0).all()
     assert (np.diff(np.mean(parts, axis=0)) < 0.01).all()  # what factors explain alone overlaps a little
+
+
+@pytest.mark.extras
+def test_rows_counted_from_another_number_are_said() -> None:
+    """0 to 29 beside 1 to 30 may be the same rows in turn; names that are told apart by more than numbers are not."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(30, 1))
+    a, b = (pd.DataFrame(codes @ rng.normal(size=(1, 4)) + rng.normal(size=(30, 4))) for _ in range(2))
+    words = r"numbered 0 to 29 in view 'a' and 1 to 30 in view 'b': .*, 1 row\(s\) of each are missing in the other"
+    with pytest.warns(FewSharedRows, match=words):
+        model = latens.MultiViewFactorAnalysis(1, random_state=0).fit({"a": a, "b": b.set_axis(range(1, 31))})
+    assert len(model.scores_) == 31
+    for other in (b, b.set_axis([f"s{i}" for i in range(1, 31)])):
+        named = a if other is b else a.set_axis([f"s{i}" for i in range(30)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FewSharedRows)
+            latens.MultiViewFactorAnalysis(1, random_state=0).fit({"a": named, "b": other})

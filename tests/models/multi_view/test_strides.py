@@ -12,7 +12,7 @@ from latens.core import Rows, State
 from latens.inference.ascent import ascend
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
-from latens.models.multi_view.strides import with_prior_ahead
+from latens.models.multi_view.strides import further, with_prior_ahead
 
 
 def settled(kinds: tuple[str, ...]) -> tuple[MultiView, Rows, MultiViewPosterior]:
@@ -45,6 +45,21 @@ def test_a_prior_of_loadings_that_is_off_comes_back_sooner_than_by_plain_steps(k
     height = sum(m.data_terms(plain.q, plain.stats).values()) + sum(m.global_terms(plain.q).values())
     assert strides.elbo > top.elbo - 0.5
     assert top.elbo - strides.elbo < top.elbo - height
+
+
+@pytest.mark.parametrize("times", [0.2, 6.0])
+def test_sizes_of_factors_in_groups_come_back_at_once(times: float) -> None:
+    """Codes, loadings and the precisions of groups in another unit: only priors tell, and the best unit is known."""
+    views, truth = latens.datasets.make_multiview(90, (12, 9), n_factors=2, groups=3, random_state=0)
+    fit = latens.MultiViewFactorAnalysis(2, random_state=0, prune=False).fit(views, groups=truth.groups)
+    rows, m = fit._units.enter(fit._rows_of_fit(views, groups=truth.groups)), fit._model
+    q = ascend(m, [rows], State(fit._state.q), max_iter=300, tol=1e-9).state.q
+    resized = {name: p.resized(np.full(2, times)) for name, p in q.views.items()}
+    away = replace(q, views=resized, activity=replace(q.activity, rate=q.activity.rate / times**2))
+    top, back = (ascend(m, [rows], State(start), max_iter=4, tol=0) for start in (q, away))
+    assert back.trace[0].elbo < top.elbo - 5
+    assert back.elbo > top.elbo - 0.5
+    assert further(m, q, top.state.stats) is q  # nothing to be gained at the top
 
 
 def test_relevance_and_what_is_out_are_best_together() -> None:

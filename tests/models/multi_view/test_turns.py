@@ -194,3 +194,13 @@ def test_turns_are_rotations() -> None:
     turn = _turn(np.random.default_rng(0), 4)
     assert turn @ turn.T == pytest.approx(np.eye(4))
     assert np.linalg.det(turn) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("seed", "n", "d", "best"), [(2, 400, 12, -14987.15), (47, 400, 20, -22583.69)])
+def test_axes_of_dense_loadings_are_as_high_as_those_of_many_more_draws(seed: int, n: int, d: int, best: float) -> None:
+    """Bounds of fits that drew 1,000 axes; where whole sets of axes were drawn or turned alone, 9 and 3 nats lower."""
+    rng = np.random.default_rng([991, seed])
+    codes, loadings = rng.normal(size=(n, 5)), (rng.random((2, 5, d)) < 1) * rng.normal(size=(2, 5, d))
+    views = {name: codes @ w + 0.7 * rng.normal(size=(n, d)) for name, w in zip("ab", loadings, strict=True)}
+    model = latens.MultiViewFactorAnalysis(random_state=0, n_jobs=1).fit(views)
+    assert model.elbo_ > best - 1

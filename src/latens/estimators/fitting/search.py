@@ -69,6 +69,7 @@ class FitSearch:
     roughly: ClassVar[float] = 0.0  # times the usual tolerance: where moves are first tried; 0: not before it is met
     pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     seeks_rare: ClassVar[bool] = True  # whether moves look at badly explained rows, for what is rare in a sample
+    settles: ClassVar[float] = 0.0  # nats of an iteration, to which a fit goes on in leaps; 0: its tolerance ends it
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class FitSearch:
                 "to partial_fit."
             )
         data, sample, journal = context.data, context.sample, context.journal
-        found = replace(search, max_iter=self._n_iterations).on_all([sample], sample, starts)
+        found = replace(search, max_iter=self._n_iterations, settles=0.0).on_all([sample], sample, starts)
         size = whole_number("batch_size", self.batch_size)
         rate = RobbinsMonro(
             data.n,
@@ -272,6 +273,8 @@ class FitSearch:
             journal=context.journal,
             rough=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
+            settles=0.0 if context.data.is_single else self.settles,  # less than that is lost in rounding
+            log_scale=context.units.log_scale,
             glance=self.glance,
             pause=self.pause,
             least=context.least,

@@ -49,7 +49,7 @@ from latens.estimators.multi_view.tables.wide import (
     of_samples,
     tables_of,
 )
-from latens.estimators.multi_view.units import signs
+from latens.estimators.multi_view.units import InPublishedUnits, published_codes, signs, sizes
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.parts import into_parts
@@ -69,7 +69,7 @@ class MultiViewAnswers(ViewFindings, Answers):
     likelihoods_: dict[str, str]
     _plain: bool  # one table was given, not several
     deviances_: Deviances
-    scores_: Floats
+    scores_: Floats = InPublishedUnits()  # type: ignore[assignment]  # read as an array
     row_names_: tuple[str, ...] | None
     group_of_: Index
     _covariates: Covariates | None = None  # what the fit knows of covariates, where it had some
@@ -130,12 +130,12 @@ class MultiViewAnswers(ViewFindings, Answers):
             return mean, variance
 
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
-        mean, variance = self._ask(table.rows, codes)
-        labels = row_labels(X, table.row_names)
-        mean = named_codes(self, mean * like(signs(self.posterior_), mean), labels)
+        (mean, variance), labels = self._ask(table.rows, codes), row_labels(X, table.row_names)
+        mean = named_codes(self, mean * like(published_codes(self.posterior_), mean), labels)
         if not return_std:
             return mean
-        return mean, self._contained(named_codes(self, array_namespace(variance).sqrt(variance), labels), X)
+        std = array_namespace(variance).sqrt(variance) / like(sizes(self.posterior_), variance)
+        return mean, self._contained(named_codes(self, std, labels), X)
 
     @contained("features")
     def inverse_transform(self, X: Any, groups: Any = None) -> Any:
@@ -156,7 +156,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
         group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
-        wide = self._model.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
+        wide = self._model.reconstruct(self.posterior_, codes / like(published_codes(self.posterior_), codes), group)
         wide = contracted(self._leave(wide), self.layout_)
         return wide if self._plain else as_given(*joined(wide, self.layout_.as_read), {}, None)
 
@@ -401,7 +401,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         wide, layout = contracted(self._leave(wide), self.layout_), self.layout_.as_read
         drawn = drawn_as_frame(frame_encoding(self), wide, layout)
         arrays = wide if self._plain else as_given(*joined(wide, layout), {}, None)
-        return arrays if drawn is None else drawn, codes * signs(self.posterior_)
+        return arrays if drawn is None else drawn, codes * published_codes(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor, the features of whose variance it makes the largest share.
@@ -530,7 +530,7 @@ class MultiViewAnswers(ViewFindings, Answers):
             return self.scores_, self.row_names_
         table = self._table(X, **{"groups": None, **given})
         mean = self._ask(table.rows, lambda rows, local: self._model.codes(rows, local))[0]
-        return np.asarray(host(mean)) * signs(self.posterior_), table.row_names
+        return np.asarray(host(mean)) * published_codes(self.posterior_), table.row_names
 
     def _rows_of_fit(  # type: ignore[override]  # takes what `fit` of views takes
         self,

@@ -166,7 +166,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     group_of_ : array of int (n,)
         Number of the group of each of them.
     activity_ : array (G, K)
-        With groups: variance of each factor in each of them, 1 / E[a] of its precision a.
+        With groups: variance of each factor in each of them, 1 on average over all samples.
     layout_ : Layout
         Names of views, features and groups, in the order of the fit.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, share_, score_is_bound_
@@ -200,7 +200,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         "_waiting",
     )
     encodings_: dict[str, Encoding]
-    settled_by = 100.0
+    settled_by, settles = 100.0, 1e-4
 
     def __init__(
         self,
@@ -562,7 +562,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _note(self, table: WideTable, entered: Rows) -> None:
-        """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
+        """Remember the samples of the fit, in the model's units; `entered` has those that counted, likewise."""
         rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
         codes, self.deviances_ = self._learn_from(entered)
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
@@ -595,5 +595,5 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of; other fits, with other factors, have their own
         like_fit = q.n_components == self.posterior_.n_components
-        own = signs(self.posterior_ if like_fit else q)
-        return in_data_units(self._model, q, own, self.layout_, units, self._covariates)
+        of = self.posterior_ if like_fit else q
+        return in_data_units(self._model, q, of, self.layout_, units, self._covariates)

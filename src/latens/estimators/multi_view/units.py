@@ -1,6 +1,6 @@
 """From wide tables to the units of a multi-view model, and from its posterior back to those of the data.
 
-Each factor points the way its strongest loading is positive.
+Each factor points the way its strongest loading is positive, and has variance 1 over all samples.
 """
 
 from __future__ import annotations
@@ -17,12 +17,22 @@ from latens.estimators.multi_view.tables.wide import Layout, WideTable, frame_en
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
+from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods.names import Kind
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 
-__all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
+__all__ = [
+    "InPublishedUnits",
+    "frame_of_rows",
+    "in_data_units",
+    "loadings_of",
+    "published_codes",
+    "signs",
+    "sizes",
+    "ungrouped",
+]
 
 PRIORS_IN_UNITS = ("noise_variance_prior", "loading_prior", "intercept_prior", "covariate_prior")
 
@@ -46,6 +56,44 @@ def signs(q: MultiViewPosterior) -> Floats:
     loadings = np.concatenate([view.weights.mean * np.sqrt(view.noise.mean)[:, None] for view in q.views.values()])
     largest = np.take_along_axis(loadings, np.argmax(np.abs(loadings), axis=0)[None], axis=0)[0]
     return np.where(largest < 0, -1.0, 1.0)
+
+
+def sizes(q: MultiViewPosterior, of: MultiViewPosterior | None = None) -> Floats:
+    """(K,), standard deviation of each factor over all samples: the unit in which it is published.
+
+    Groups in which factors differ in strength have a variance each, and nothing but a prior tells how large these are
+    beside loadings: loadings in the model's own unit would be known no better than that. `of` is the posterior that q
+    is a draw of, which tells how many samples groups have.
+    """
+    known = (q if of is None else of).activity
+    if isinstance(known, KnownGamma):
+        return np.ones(q.n_components)
+    return np.asarray(np.sqrt(np.sum(known.shape / known.shape.sum(axis=0) / q.activity.mean, axis=0)))
+
+
+def published_codes(q: MultiViewPosterior) -> Floats:
+    """(K,), what factor values of the model are multiplied by to be published."""
+    return signs(q) / sizes(q)
+
+
+class InPublishedUnits:
+    """Factor values that are kept in the unit of the posterior, as files hold them, and read in that of `sizes`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None or self.name not in vars(estimator):
+            raise AttributeError(f"there is no {self.name!r}.")
+        kept, size = vars(estimator)[self.name], sizes(estimator.posterior_)
+        return kept if np.all(size == 1) else kept / size
+
+    def __set__(self, estimator: Any, kept: Any) -> None:
+        vars(estimator)[self.name] = kept
+
+    def __delete__(self, estimator: Any) -> None:
+        if vars(estimator).pop(self.name, None) is None:
+            raise AttributeError(self.name)
 
 
 def loadings_of(given: Any, k: int, layout: Layout, units: Units) -> dict[str, Floats]:
@@ -74,20 +122,23 @@ def loadings_of(given: Any, k: int, layout: Layout, units: Units) -> dict[str, F
 def in_data_units(
     model: MultiView,
     q: MultiViewPosterior,
-    sign: Floats,
+    of: MultiViewPosterior,
     layout: Layout,
     units: Units,
     covariates: Covariates | None = None,
 ) -> dict[str, Any]:
     """Loadings (K, D_m), inclusion probabilities, levels (G, D_m), noise and dispersion (D_m,) by view.
 
-    And coefficients (C, D_m) of covariates, where there are some.
+    And coefficients (C, D_m) of covariates, where there are some. Signs are those of the posterior `of`, of which q
+    may be a draw.
     """
+    size = sizes(q, of)
+    times = signs(of) * size
     kinds = {view.name: view for view in model.views}
     views = {name: (view, columns) for (name, view), columns in zip(q.views.items(), layout.bounds, strict=True)}
     scale = np.broadcast_to(units.scale, units.origin.shape)
     public: dict[str, Any] = {
-        "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
+        "components": {n: (v.weights.mean * times).T * scale[c] for n, (v, c) in views.items()},
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {
             n: kinds[n].likelihood.intercept(v.offsets.mean[:, : model.n_groups], kinds[n].about(v)).T * scale[c]
@@ -111,7 +162,7 @@ def in_data_units(
             n: covariates.coefficients(v.offsets.mean[:, model.n_groups :]) * scale[c] for n, (v, c) in views.items()
         }
     if len(layout.groups) > 1:
-        public["activity"] = 1 / q.activity.mean
+        public["activity"] = 1 / (q.activity.mean * size**2)
     return public
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Unrecorded",
     "closed_after",
     "improve",
+    "jumped",
     "labelled",
     "longer",
     "starts_with_one_more",
@@ -131,19 +132,30 @@ def improve(
             continue
         fewer = again is not None and better.state.q.n_components < fit.state.q.n_components
         propose = candidates if fewer or again is None else again
-        # a trial starts below the bound it ends above: only its end belongs in a trace that never falls
-        jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
-        state = replace(better.state, step=jump.step + 1)
-        fit = replace(better, state=state, trace=(*fit.trace, jump))
         try:
-            fit = replace(fit, stopped=bool(on_iteration and on_iteration(replace(jump, posterior=state.q))))
+            fit = jumped(fit, better, on_iteration)
         except KeyboardInterrupt:
-            return replace(fit, interrupted=True)
+            return replace(_joined(fit, better), interrupted=True)
         # rows that take several local steps go on from where these are, which a journal keeps for the next ascent alone
-        pauses = exact is None or exact(state.q)
+        pauses = exact is None or exact(fit.state.q)
         until = (4 * len(fit.trace) + max_iter + 4) // 5 if pauses else max_iter
         fit = fit if better.converged or fewer else longer(fit, ascent, until, on_iteration)
     return fit
+
+
+def jumped(fit: Fit, better: Fit, on_iteration: OnIteration | None) -> Fit:
+    """The fit that goes on from the end of another ascent, which is one step of its trace.
+
+    A trial starts below the bound it ends above: only its end belongs in a trace that never falls.
+    """
+    found = _joined(fit, better)
+    event = replace(found.trace[-1], posterior=found.state.q)
+    return replace(found, stopped=bool(on_iteration and on_iteration(event)))
+
+
+def _joined(fit: Fit, better: Fit) -> Fit:
+    jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
+    return replace(better, state=replace(better.state, step=jump.step + 1), trace=(*fit.trace, jump))
 
 
 def longer(fit: Fit, ascent: Ascent, max_iter: int, on_iteration: OnIteration | None = None) -> Fit:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import (
     Fading,
     Fit,
@@ -34,7 +35,18 @@ from latens.core import (
     fewest_of,
 )
 from latens.inference.ascent import OnIteration
-from latens.inference.search.moves import UNRECORDED, Ascent, Hopeless, Record, closed_after, improve, labelled, longer
+from latens.inference.extrapolated_ascent import settled
+from latens.inference.search.moves import (
+    UNRECORDED,
+    Ascent,
+    Hopeless,
+    Record,
+    closed_after,
+    improve,
+    jumped,
+    labelled,
+    longer,
+)
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
@@ -44,6 +56,7 @@ StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) 
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 NATS_OF_CODES = 1.0  # for each row, that a bound may owe to codes which rows do not find again; fits owe up to .1
+MOST_SETTLED = 3  # times that leaps and moves take turns
 MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
 ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
@@ -69,10 +82,12 @@ class Search:
     # whether columns that have nothing to do with each other describe the rows better than a fit, given that with the
     # fewest components; None where there was no time to tell
     alone: Callable[[Fit, Fit], bool | None] | None = None
+    log_scale: float | Floats = 0.0  # of the units of rows
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
+    settles: float = 0.0  # nats of an iteration to which what was found is gone on from in leaps; 0: it is not
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
     least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
 
@@ -98,7 +113,8 @@ class Search:
             return fit
         try:
             if not (fit.interrupted or fit.stopped):
-                fit = highest([self._found_again(one, batches, sweep) for one in fits])
+                settle = partial(self._at_the_end, batches, sample, screens, rare, sweep, notify)
+                fit = highest([self._found_again(settle(one), batches, sweep) for one in fits])
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)
@@ -111,6 +127,37 @@ class Search:
             return self._or_without(fit, without)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
+
+    def _at_the_end(
+        self,
+        batches: Sequence[Any],
+        sample: Any,
+        screens: Sequence[Ascent],
+        rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
+        sweep: Sweep,
+        notify: OnIteration | None,
+        fit: Fit,
+    ) -> Fit:
+        """The fit after leaps to where they gain next to nothing, and moves from there.
+
+        Ascents that are slow end long before the bound does: each of hundreds of iterations gains less than `tol`.
+        """
+        if not self.settles or not self.moves or isinstance(sweep, Forgetful):
+            return fit
+        least = self.tol * max(fit.state.stats.n, 1.0)
+        for stage in range(MOST_SETTLED):
+            left = self.max_iter - len(fit.trace)
+            if fit.interrupted or fit.stopped or not fit.converged or left <= 0:
+                return fit
+            leaps = partial(settled, self.model, batches, fit.state, self.settles, left, self.over, sweep)
+            further = self.journal.once(partial(leaps, self.log_scale), None, fit.state)
+            if further.elbo < fit.elbo + self.settles:
+                return replace(fit, interrupted=further.interrupted)
+            gain, fit = further.elbo - fit.elbo, jumped(fit, replace(further, converged=True), notify)
+            if gain < least or fit.interrupted or fit.stopped:
+                return fit
+            fit = self._moved(fit, self._ascend(batches, sweep), sample, 2 + stage, self.tol, screens, rare, notify)
+        return fit
 
     def _found_again(
         self, fit: Fit, batches: Sequence[Any], sweep: Sweep, n_rounds: int = MOST_ROUNDS_ANEW, steps: int | None = None

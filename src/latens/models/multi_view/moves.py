@@ -72,18 +72,22 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Mul
 
 
 def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[MultiViewPosterior]:
-    """The same factors in axes in which loadings are sparser.
+    """The same factors in axes in which loadings are sparser. Codes that may be 0 have their directions fixed.
 
-    Groups in which factors differ in strength have their directions fixed, and so have codes that may be 0.
+    So have groups in which factors differ in strength, as far as they do: the bound tells.
     """
-    if q.n_components < 2 or q.usage is not None or len(np.atleast_2d(q.activity.mean)) > 1:
+    if q.n_components < 2 or q.usage is not None:
         return
+    size = np.ones(q.n_components)  # of codes, which are of mean square 1 where there are no groups
+    if isinstance(q.activity, Gamma):
+        size = np.sqrt(np.maximum(stats.squares.sum(axis=0) / max(stats.n, 1.0), np.finfo(float).tiny))
     free = {name: _unpruned(q.views[name], view) for name, view in stats.views.items()}
+    free = {name: (mean * size, variance * np.mean(size**2)) for name, (mean, variance) in free.items()}
     loadings = Loadings(
         np.concatenate([mean for mean, _ in free.values()]).T.copy(),
         np.concatenate([variance for _, variance in free.values()]),
         np.cumsum([len(mean) for mean, _ in free.values()]),
-        _second(stats, q.n_components),
+        _second(stats, q.n_components) / size / size[:, None],
         stats.n,
         np.array([float(q.views[name].theta is None) for name in free]),
     )
@@ -98,7 +102,15 @@ def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterato
             name: _redirected(q.views[name], mean @ mixing, variance, axes.width[m], axes.share[m]).resized(1 / times)
             for m, (name, (mean, variance)) in enumerate(free.items())
         }
-        yield replace(q, views=views)
+        yield replace(q, views=views, activity=_turned(q.activity, size, axes.mixing))
+
+
+def _turned(activity: Gamma | KnownGamma, size: Floats, mixing: Floats) -> Gamma | KnownGamma:
+    """How strong factors are in each group once codes z, in units of `size` (K,), are mixing^-1 z."""
+    if isinstance(activity, KnownGamma):
+        return activity
+    variance = (1 / activity.mean / size**2) @ (np.linalg.inv(mixing) ** 2).T
+    return Gamma(activity.shape, activity.shape * variance)
 
 
 def _noisier(q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, logit
 
+from latens.array import Floats
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 
@@ -33,18 +34,48 @@ def further(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics)
 
 
 def _evened(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
-    """The same model of the rows where codes have mean square 1, as their prior expects, and loadings the rest.
+    """The same model of the rows with the size of codes, and of loadings, at its best.
 
-    Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near
-    c^2 = sum E[z^2] / N by ever smaller steps. Groups in which factors differ in strength have no such unit.
+    Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near the
+    best c by ever smaller steps.
     """
+    found = _size_by_groups(model, q) if isinstance(q.activity, Gamma) else _unit_size(q, stats)
+    if found is None or not found[1] >= least:
+        return q
+    ratio, views = found[0], q.views
+    activity = replace(q.activity, rate=q.activity.rate / ratio) if isinstance(q.activity, Gamma) else q.activity
+    return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in views.items()}, activity=activity)
+
+
+def _unit_size(q: MultiViewPosterior, stats: MultiViewStatistics) -> tuple[Floats, float] | None:
+    """(K,), c^2 = sum E[z^2] / N, which leaves codes the mean square 1 that their prior expects; the nats gained."""
     squares, n = stats.squares.sum(axis=0), stats.n
-    if model.activity is not None or q.usage is not None or not n > 0 or not np.all(squares > 0):
-        return q
+    if q.usage is not None or not n > 0 or not np.all(squares > 0):
+        return None
     ratio = squares / n
-    if 0.5 * n * float(np.sum(ratio - 1 - np.log(ratio))) < least:
-        return q
-    return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in q.views.items()})
+    return ratio, 0.5 * n * float(np.sum(ratio - 1 - np.log(ratio)))
+
+
+def _size_by_groups(model: MultiView, q: MultiViewPosterior) -> tuple[Floats, float] | None:
+    """(K,), the best c^2 where each group has a precision a of its own, which follows: a -> c^2 a; and the nats gained.
+
+    Only the priors of a and alpha tell sizes apart then. Of Gamma(s, r) and Gamma(t, u) they are
+
+        (G s - sum t) log c^2 - r sum E[a] c^2 - sum u E[alpha] / c^2,
+
+    sums over groups and over views, whose top is the root of a quadratic.
+    """
+    shape, rate = model.activity or (0.0, 0.0)
+    shapes = model.n_groups * shape - sum(view.relevance[0] for view in model.views)
+    grows = rate * q.activity.mean.sum(axis=0)
+    shrinks = sum(view.relevance[1] * q.views[view.name].alpha.mean for view in model.views)
+    if not np.all(grows > 0):
+        return None
+    ratio = (shapes + np.sqrt(shapes**2 + 4 * grows * shrinks)) / (2 * grows)
+    if not np.all(np.isfinite(ratio) & (ratio > 0)):
+        return None
+    gain = shapes * np.log(ratio) - grows * (ratio - 1) - shrinks * (1 / ratio - 1)
+    return ratio, float(np.sum(gain))
 
 
 def _dispersed(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:

@@ -15,7 +15,7 @@ one as sharp as rows allow. This height leaves out that loadings of a column dep
 to judge.
 
 Axes of few columns have many tops. Each is about the sum of what its axes are worth, so that the best axes of several
-tops which go together lead on from there.
+tops which go together lead on from there, and so do the best of all with two or three of them turned.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ N_SEEDS = 64  # features whose loadings are directions to begin at
 DIRECTION_BLURS = (0.1, 0.03, 0.01, 4e-3, 1e-3)  # of their search
 N_REWEIGHTED = 3  # times with each blur
 MOST_SEARCHED, MOST_JUDGING = 1024, 4096  # columns that axes are searched in, and that say which are the best
-N_DRAWN, MOST_DRAWN = 200, 40_000  # axes that are drawn, of so many loadings in all: of more loadings, fewer
-ANGLE_OF_TURN = 0.5  # by how much they are turned, pair by pair
+N_DRAWN, MOST_DRAWN = 300, 60_000  # axes that are drawn, of so many loadings in all: of more loadings, fewer
+ANYWHERE = 4  # of so many one is drawn from anywhere, the others have some of the best ones turned
+FEW = (2, 3)  # so many of these
 TIMES_REACHED = 4  # times that the highest top is reached from anywhere, after which it is taken for the highest of all
 N_TOGETHER, N_ROUNDS = 20, 3  # axes of several tops that are tried, and how often
 MOST_TOGETHER = 64  # single axes that they are taken from
@@ -150,18 +151,20 @@ def _highest_of_many(loadings: Loadings, known: list[Axes]) -> Axes:
     (k, d), rng, tops = loadings.mean.shape, np.random.default_rng(0), list(known)
     best, n_drawn, again = known[0], int(np.clip(MOST_DRAWN // (k * d), 1, N_DRAWN)), 0
     for i in range(n_drawn):
-        if i % 2:
-            axes = _focused(loadings, best.mixing @ _turn(rng, k), FINER_BLURS[:1])
+        anywhere = i % ANYWHERE == 0
+        if anywhere:
+            axes = _focused(
+                loadings, loadings.root @ _turn(rng, k), MIDDLE_BLURS if i // ANYWHERE % 2 else FINER_BLURS[:1]
+            )
         else:
-            drawn = loadings.root @ np.linalg.qr(rng.normal(size=(k, k)))[0]
-            axes = _focused(loadings, drawn, MIDDLE_BLURS if i % 4 else FINER_BLURS[:1])
+            axes = _focused(loadings, best.mixing @ _turn_of_few(rng, k), FINER_BLURS[:1])
         if axes.height > best.height - FAR_BELOW:
             axes = _risen(loadings, axes)
         tops.append(axes)
         again = again if axes.height < best.height + ROUGH_GAIN else 0
         best = max(best, axes, key=lambda each: each.height)
-        again += i % 2 == 0 and axes.height > best.height - ROUGH_GAIN
-        if again == TIMES_REACHED:  # from anywhere
+        again += anywhere and axes.height > best.height - ROUGH_GAIN
+        if again == TIMES_REACHED:
             return best
     for _ in range(N_ROUNDS):
         together = _put_together(loadings, tops)[: min(N_TOGETHER, n_drawn)]
@@ -174,10 +177,16 @@ def _highest_of_many(loadings: Loadings, known: list[Axes]) -> Axes:
 
 
 def _turn(rng: np.random.Generator, k: int) -> Floats:
-    """(K, K), a rotation of all axes by ANGLE_OF_TURN or so, after Cayley."""
-    half = 0.5 * ANGLE_OF_TURN * rng.normal(size=(k, k))
-    half = (half - half.T) / np.sqrt(2)
-    return np.asarray(np.linalg.solve(np.eye(k) + half, np.eye(k) - half))
+    """(K, K), any rotation; a reflection has the same axes."""
+    turn = np.linalg.qr(rng.normal(size=(k, k)))[0]
+    return np.asarray(turn * np.where(np.arange(k) == 0, np.sign(np.linalg.det(turn)), 1.0))
+
+
+def _turn_of_few(rng: np.random.Generator, k: int) -> Floats:
+    """(K, K), any rotation of some of the axes: a top that is not the highest has most of its axes right."""
+    turn, few = np.eye(k), rng.permutation(k)[: rng.choice(FEW)]
+    turn[np.ix_(few, few)] = _turn(rng, len(few))
+    return turn
 
 
 def _put_together(loadings: Loadings, tops: list[Axes]) -> list[Axes]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import latens
+from latens.estimators.multi_view.units import sizes
 from latens.metrics import match_components
 from tests.estimators.multi_view.estimator.views import Views, model
 
@@ -31,6 +33,26 @@ class TestGroups:
         explained = found.explained_["per_factor"][:, :, match.index].max(axis=1)
         assert np.all(explained[spread == 0] < 0.01)
         assert np.all(explained[spread > 0] > 0.03)
+
+    def test_factors_are_in_units_of_their_spread_over_all_samples(self, grouped: tuple[Views, Any, Any]) -> None:
+        """Only a prior tells variances of groups from sizes of loadings; published, factors have variance 1."""
+        views, truth, found = grouped
+        shares = np.array([np.mean(truth.groups == group) for group in found.layout_.groups])
+        assert shares @ found.activity_ == pytest.approx(np.ones(found.n_components_), rel=0.01)
+        codes, std = found.transform(views, groups=truth.groups, return_std=True)
+        assert (codes**2 + std**2).mean(axis=0) == pytest.approx(np.ones(found.n_components_), rel=0.02)
+        expected = codes @ found.components_["view1"] + found.intercepts_["view1"][found.group_of_]
+        assert found.inverse_transform(codes, groups=truth.groups)["view1"] == pytest.approx(expected)
+
+    def test_files_hold_factor_values_of_groups_in_the_unit_of_the_posterior(
+        self, grouped: tuple[Views, Any, Any], tmp_path: Any
+    ) -> None:
+        """As files always did: read again, they are in the unit of everything else that is published."""
+        found = grouped[2]
+        latens.save(found, tmp_path / "groups.latens")
+        again = latens.load(tmp_path / "groups.latens")
+        assert np.array_equal(again.scores_, found.scores_)
+        assert vars(again)["scores_"] == pytest.approx(found.scores_ * sizes(found.posterior_))
 
     def test_the_group_of_a_new_sample_counts_where_it_is_known(self, grouped: tuple[Views, Any, Any]) -> None:
         views, truth, found = grouped

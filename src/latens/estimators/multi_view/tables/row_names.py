@@ -104,6 +104,34 @@ def _check_shared(views: list[ViewTable]) -> None:
             )
             return
     _doubt_overlap(views)
+    _doubt_shift(views)
+
+
+def _doubt_shift(views: list[ViewTable]) -> None:
+    """Warn of views of as many rows that count them from different numbers: rows may well be the same ones in turn."""
+    first = _first_number(views[0])
+    for view in views[1:]:
+        own = _first_number(view)
+        if first is None or own is None or own == first or view.shape[0] != views[0].shape[0]:
+            continue
+        n, apart = view.shape[0], min(abs(own - first), view.shape[0])
+        warn(
+            FewSharedRows(
+                f"rows are numbered {first} to {first + n - 1} in view {views[0].name!r} and {own} to {own + n - 1} in "
+                f"view {view.name!r}: matched by these numbers, {apart} row(s) of each are missing in the other.",
+                "If rows are in the same order in all views, drop the numbers: view.reset_index(drop=True).",
+            )
+        )
+        return
+
+
+def _first_number(view: ViewTable) -> int | None:
+    """What a view counts its rows from; None where they are not numbered one after another."""
+    rows = view.rows or ()
+    if not rows or not rows[0].isdecimal():
+        return None
+    first = int(rows[0])
+    return first if all(name == str(first + i) for i, name in enumerate(rows)) else None
 
 
 def _doubt_overlap(views: list[ViewTable]) -> None:
