@@ -46,9 +46,8 @@ VARIANTS = {
     "classes-levels": ("categorical",),
     "classes-counts": ("poisson",),
     "classes-overdispersed": ("negative-binomial", "bernoulli"),
-    "classes-mixed": ("gaussian", "categorical", "negative-binomial", "bernoulli", "poisson", "ordinal"),
+    "classes-mixed": ("rounded", "categorical", "negative-binomial", "bernoulli", "poisson", "ordinal"),
     "classes-outliers": ("student", "bernoulli"),
-    "classes-rounded": ("rounded", "bernoulli"),
 }
 STEP = 0.7  # of rounded columns
 

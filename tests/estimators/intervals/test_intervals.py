@@ -137,9 +137,9 @@ def test_factors_of_maximum_likelihood_are_told_in_the_axes_they_are_published_i
     loadings = np.array([[2.0, 2.0, -2.0, 1.5, 0.5, 0.0], [0.3, -0.5, 0.0, 1.0, 1.0, -1.0]])
     X = rng.normal(size=(300, 2)) @ loadings + rng.normal(size=(300, 6))
     model = latens.FactorAnalysis(2, prior="ml", rotation=rotation).fit(X)
-    by_response, refitted = (quietly(model.intervals, X, method=method) for method in ("response", "bootstrap"))
-    estimates, errors = np.array([row[4:6] for row in by_response.rows if row[0] == "components"]).T
-    assert all(by_response["sound"])
+    by_curvature, refitted = (quietly(model.intervals, X, method=method) for method in ("response", "bootstrap"))
+    estimates, errors = np.array([row[4:6] for row in by_curvature.rows if row[0] == "components"]).T
+    assert all(by_curvature["sound"])
     assert estimates == pytest.approx(model.components_.ravel(), abs=0.02)
     others = np.array([row[5] for row in refitted.rows if row[0] == "components"])
     assert np.median(others / errors) == pytest.approx(1, abs=0.25)

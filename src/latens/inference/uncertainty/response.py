@@ -226,21 +226,19 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
 
 
 @runtime_checkable
-class SweepOfSource(Protocol):
-    """A sweep over rows that are read in blocks."""
+class _Reading(Protocol):
+    """A sweep that reads its blocks."""
 
-    @property
-    def source(self) -> Source: ...
+    source: Source
 
 
 def step_of_slopes(batches: Sequence[Any], sweep: Sweep) -> float:
     """How far differences of slopes in closed form go: short steps where all rows are in double precision."""
-    source = sweep.source if isinstance(sweep, SweepOfSource) else None
 
     def is_double(batch: Any) -> bool:
         if isinstance(batch, Rows):
             return str(batch.x.dtype).endswith("float64")
-        return isinstance(batch, Statistics) or (source is not None and source.dtype == np.float64)
+        return isinstance(batch, Statistics) or (isinstance(sweep, _Reading) and sweep.source.dtype == np.float64)
 
     return SHORT_STEP if all(map(is_double, batches)) else STEP
 
