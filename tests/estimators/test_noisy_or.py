@@ -339,7 +339,7 @@ def test_states_of_rows_are_looked_for_anew(seed: int) -> None:
     dark = 0.97 * np.exp((rng.random((1200, 12)) < 0.2) @ np.log1p(-strength))
     rows = (rng.random((1200, 50)) > dark).astype(float)
     at_truth = NoisyOr(12, init=strength, moves=False, random_state=0).fit(rows)
-    found = NoisyOr(12, n_init=1, random_state=0).fit(rows)
+    found = NoisyOr(12, random_state=0).fit(rows)
     assert found.n_components_ == 12
     assert found.elbo_ > at_truth.elbo_ - 0.5
 

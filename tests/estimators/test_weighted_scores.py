@@ -69,6 +69,7 @@ def test_weights_of_a_table_and_of_labels(name: str, tmp_path: Path) -> None:
     assert model.score(frame, sample_weight=named) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.extras
 def test_weights_of_a_scan(tmp_path: Path) -> None:
     X, weight = rows()
     table = np.column_stack([X, weight])

@@ -18,12 +18,18 @@ from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.turns import Turning, best_turn, best_turn_plain
 
 N, D, K = 700, 11, 4
+KINDS_OF_ROWS = [
+    ("numpy", "float64", 1e-12),
+    ("numpy", "float32", 1e-4),
+    pytest.param("torch", "float64", 1e-11, marks=pytest.mark.extras),
+    pytest.param("torch", "float32", 1e-4, marks=pytest.mark.extras),
+]
 
 
 def as_given(rows: Rows, library: str, dtype: str) -> Rows:
     if library == "numpy":
         return Rows(*(None if part is None else np.array(part, dtype) for part in (rows.x,)), rows.seen, rows.weight)
-    torch = pytest.importorskip("torch")
+    import torch
 
     def sent(values: Any) -> Any:
         return None if values is None else torch.tensor(values, dtype=getattr(torch, dtype))
@@ -77,10 +83,7 @@ def sources(intercept: bool) -> tuple[NoisyIca, IcaPosterior, Rows]:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "with holes"])
-@pytest.mark.parametrize(
-    ("library", "dtype", "close"),
-    [("numpy", "float64", 1e-12), ("numpy", "float32", 1e-4), ("torch", "float64", 1e-11), ("torch", "float32", 1e-4)],
-)
+@pytest.mark.parametrize(("library", "dtype", "close"), KINDS_OF_ROWS)
 def test_views_of_measurements(library: str, dtype: str, close: float, holes: bool, weighted: bool) -> None:
     model, q, rows = views()
     rng = np.random.default_rng(2)
@@ -103,10 +106,7 @@ def test_views_of_measurements(library: str, dtype: str, close: float, holes: bo
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(
-    ("library", "dtype", "close"),
-    [("numpy", "float64", 1e-12), ("numpy", "float32", 1e-4), ("torch", "float64", 1e-11), ("torch", "float32", 1e-4)],
-)
+@pytest.mark.parametrize(("library", "dtype", "close"), KINDS_OF_ROWS)
 def test_sources_with_heavy_tails(library: str, dtype: str, close: float, intercept: bool, weighted: bool) -> None:
     model, q, rows = sources(intercept)
     if weighted:

@@ -45,7 +45,7 @@ class Gamma:
     @property
     def mean_inverse(self) -> Floats:
         """E[1/t]; infinite for shape <= 1."""
-        return np.where(self.shape > 1, self.rate / np.maximum(self.shape - 1, 1e-300), np.inf)
+        return np.where(self.shape > 1, self.rate / np.where(self.shape > 1, self.shape - 1, 1.0), np.inf)
 
     def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> Gamma:
         """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""

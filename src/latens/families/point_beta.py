@@ -15,6 +15,9 @@ from latens.array.fields import record, unit
 __all__ = ["PointBeta"]
 
 SMALLEST_CHANCE = 1e-300  # log stays finite; its effect on a bound is far below rounding
+LARGEST_CHANCE = (
+    1 - 8 * np.finfo(float).epsneg
+)  # a ratio of sums that is 1 but for rounding is this number in any order
 
 
 @record
@@ -23,8 +26,8 @@ class PointBeta:
 
     @classmethod
     def of(cls, mean: Floats) -> PointBeta:
-        """With 0 and 1 moved by less than a rounding error, so that logarithms stay finite."""
-        return cls(np.clip(mean, SMALLEST_CHANCE, 1 - np.finfo(float).epsneg))
+        """With 0 and 1 moved by a few rounding errors at most, so that logarithms stay finite."""
+        return cls(np.clip(mean, SMALLEST_CHANCE, LARGEST_CHANCE))
 
     @property
     def mean_log(self) -> tuple[Floats, Floats]:

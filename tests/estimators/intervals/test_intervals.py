@@ -206,7 +206,7 @@ def test_draws_have_the_covariance_of_the_intervals() -> None:
     spread = [row[5] for row in table.rows if row[0] == "means"]
     assert draws["means"].std(axis=0).ravel() == pytest.approx(spread, rel=0.06)
     ratio = model.sample_posterior(4000)["means"].std(axis=0) / draws["means"].std(axis=0)
-    assert np.max(ratio) < 0.9
+    assert np.max(ratio[:, 0]) < 0.9  # along the line on which the clusters lie
     assert np.min(ratio) < 0.7
 
 

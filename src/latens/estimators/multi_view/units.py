@@ -83,7 +83,9 @@ class InPublishedUnits:
         self.name = name
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None or self.name not in vars(estimator):
+        if estimator is None:
+            return self
+        if self.name not in vars(estimator):
             raise AttributeError(f"there is no {self.name!r}.")
         kept, size = vars(estimator)[self.name], sizes(estimator.posterior_)
         return kept if np.all(size == 1) else kept / size

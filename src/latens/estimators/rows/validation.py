@@ -257,7 +257,8 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     given = readable_table(X)
     X = with_column_names(estimator, given, reset=options.get("reset", True))
     try:
-        return validate_data(estimator, X, y, **options)
+        # row by row, whatever was given: compiled passes read rows, and the order of sums would be another
+        return validate_data(estimator, X, y, order="C", **options)
     except (TypeError, ValueError, OverflowError) as error:
         if str(error).startswith(OTHER_SHAPES):
             raise ValueError(_other_shape(estimator, X)) from error

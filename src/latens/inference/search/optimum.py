@@ -113,8 +113,8 @@ class Search:
             return fit
         try:
             if not (fit.interrupted or fit.stopped):
-                settle = partial(self._at_the_end, batches, sample, screens, rare, sweep, notify)
-                fit = highest([self._found_again(settle(one), batches, sweep) for one in fits])
+                at_the_end = partial(self._at_the_end, batches, sample, screens, rare, sweep, notify)
+                fit = highest([self._found_again(at_the_end(one), batches, sweep) for one in fits])
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)

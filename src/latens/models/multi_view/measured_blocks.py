@@ -112,7 +112,9 @@ def _of_means(model: MultiView, known: Shared, batch: Rows, sums: Floats, second
     """Of sums of (z, 1) x' and of (z, 1) (z, 1)', z being means, which vary as all do."""
     k = len(known.spread)
     second[:k, :k] += batch.n * known.spread
-    return _statistics(model, batch, sums, upper(second[None]), np.diagonal(second)[None, :k], batch.n * known.volume)
+    return _statistics(
+        model, batch, sums, upper(second[None]), np.array(np.diagonal(second)[None, :k]), batch.n * known.volume
+    )
 
 
 def _of_gaps(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
@@ -139,7 +141,7 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     weighted, weight = batch.weigh(pairs), batch.weigh(full[:, k:])
     own = xp.concat([take(pairs, np.array(diagonal_places(k + 1)[:k]), axis=1), volume[:, None]], axis=1)
     sums, grams, squares = cross_sums_together((batch.weigh(full), x), (weighted, mask), (weight, own))
-    return _statistics(model, batch, sums, grams.T, squares[:, :k], float(squares[0, k]))
+    return _statistics(model, batch, sums, grams.T, np.array(squares[:, :k]), float(squares[0, k]))
 
 
 def _view_by_view(model: MultiView, batch: Rows, weights: Floats) -> Array:

@@ -45,7 +45,7 @@ N_REWEIGHTED = 3  # times with each blur
 MOST_SEARCHED, MOST_JUDGING = 1024, 4096  # columns that axes are searched in, and that say which are the best
 N_DRAWN, MOST_DRAWN = 300, 60_000  # axes that are drawn, of so many loadings in all: of more loadings, fewer
 ANYWHERE = 4  # of so many one is drawn from anywhere, the others have some of the best ones turned
-FEW = (2, 3)  # so many of these
+N_TURNED_AT_ONCE = (2, 3)  # so many of these
 TIMES_REACHED = 4  # times that the highest top is reached from anywhere, after which it is taken for the highest of all
 N_TOGETHER, N_ROUNDS = 20, 3  # axes of several tops that are tried, and how often
 MOST_TOGETHER = 64  # single axes that they are taken from
@@ -184,7 +184,7 @@ def _turn(rng: np.random.Generator, k: int) -> Floats:
 
 def _turn_of_few(rng: np.random.Generator, k: int) -> Floats:
     """(K, K), any rotation of some of the axes: a top that is not the highest has most of its axes right."""
-    turn, few = np.eye(k), rng.permutation(k)[: rng.choice(FEW)]
+    turn, few = np.eye(k), rng.permutation(k)[: rng.choice(N_TURNED_AT_ONCE)]
     turn[np.ix_(few, few)] = _turn(rng, len(few))
     return turn
 
