@@ -1,6 +1,6 @@
 """Exponentials and logarithms for compiled loops: free of branches and calls, so that the compiler vectorises them.
 
-`copy` and `fill` are loops where slices would be shorter: an assignment to a slice takes the compiler a second or more,
+`copy`, `fill` and `add_rows` are loops where slices would be shorter: an assignment to a slice takes the compiler a second or more,
 since it must be ready for arrays of any shape, and that is waited for in the first call of all.
 
 Right to about one unit in the last place. A division that may raise is not vectorised either: whoever calls these is
@@ -18,7 +18,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-__all__ = ["COMPILED", "LARGEST_EXPONENT", "SUMS", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
+__all__ = ["COMPILED", "LARGEST_EXPONENT", "SUMS", "add_rows", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
 
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
@@ -48,6 +48,15 @@ def copy(values, out):
 def fill(value, out):
     for i in range(len(out)):
         out[i] = value
+
+
+@nb.njit(**COMPILED)
+def add_rows(more, out):
+    """Entries of the matrix `more`, added to those of `out`."""
+    for a in range(len(out)):
+        into, own = out[a], more[a]
+        for j in range(len(into)):
+            into[j] += own[j]
 
 
 @nb.njit(**COMPILED)

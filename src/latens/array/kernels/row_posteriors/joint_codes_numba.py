@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, copy, fill
+from latens.array.kernels.fastmath_numba import COMPILED, add_rows, copy, fill
 from latens.array.kernels.row_matrices_numba import N_SIDE, normal_columns
 from latens.array.kernels.spike_slab_numba import moment_pairs, subtract_listed
 
@@ -26,14 +26,6 @@ FEWEST_SAMPLES, MOST_SAMPLES = 16, 256  # of a product
 def _samples_at_once(d, k):
     whole = SMALL_PRODUCT // (d * k) // FEWEST_SAMPLES * FEWEST_SAMPLES
     return max(FEWEST_SAMPLES, min(MOST_SAMPLES, whole))
-
-
-@nb.njit(**COMPILED)
-def _add(more, out):
-    for a in range(len(out)):
-        into, own = out[a], more[a]
-        for j in range(len(into)):
-            into[j] += own[j]
 
 
 @nb.njit(**COMPILED)
@@ -52,8 +44,8 @@ def complete_samples(x, weights, shift, sums, second):
             for j in range(k):
                 full[i, j] = mean[i, j] - shift[j]
             full[i, k] = 1.0
-        _add(np.dot(full.T, rows), sums)
-        _add(np.dot(full.T, full), second)
+        add_rows(np.dot(full.T, rows), sums)
+        add_rows(np.dot(full.T, full), second)
 
 
 @nb.njit(**COMPILED)
@@ -88,7 +80,7 @@ def samples_with_gaps(x, weights, values, whole, there, across, lacking, down, l
     moment_pairs(full, spread, own)
     for start in range(0, n, size):
         rows = x[start : min(start + size, n)]
-        _add(np.dot(np.ascontiguousarray(full[:, start : start + len(rows)]), rows), sums)
+        add_rows(np.dot(np.ascontiguousarray(full[:, start : start + len(rows)]), rows), sums)
     seen = np.dot(there, own.T)
     subtract_listed(down, lacked, own, seen, shown, grams)
     at = 0

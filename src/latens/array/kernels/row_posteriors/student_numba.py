@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
+from latens.array.kernels.fastmath_numba import COMPILED, add_rows, copy, fill, log_normal
 from latens.array.kernels.row_matrices_numba import N_SIDE, normal_columns
 from latens.array.kernels.spike_slab_numba import moment_pairs
 
@@ -34,14 +34,6 @@ def student_columns(mean, spread, tails, shape, rate, expected, log_rate):
             into[i] = found
             quiet[i] = size / found
             logarithm[i] = log_normal(found)
-
-
-@nb.njit(**COMPILED)
-def _add(more, out):
-    for a in range(len(out)):
-        into, own = out[a], more[a]
-        for j in range(len(into)):
-            into[j] += own[j]
 
 
 @nb.njit(**COMPILED)
@@ -71,8 +63,8 @@ def student_sources(x, weights, shift, gram, was, tails, shape, quiet, sums, pul
         fill(1.0, scales[k])
         pairs = np.empty((p, side))
         moment_pairs(full, spread, pairs)
-        _add(np.dot(scales, pairs.T), sums)
-        _add(np.dot(full, rows), pull)
+        add_rows(np.dot(scales, pairs.T), sums)
+        add_rows(np.dot(full, rows), pull)
         for a in range(k):
             copy(scales[a], quiet[a, start : start + side])
             logs[a] += log_rate[a].sum()
