@@ -1,7 +1,7 @@
 """Exponentials and logarithms for compiled loops: free of branches and calls, so that the compiler vectorises them.
 
-`copy`, `fill` and `add_rows` are loops where slices would be shorter: an assignment to a slice takes the compiler a second or more,
-since it must be ready for arrays of any shape, and that is waited for in the first call of all.
+`copy`, `fill` and `add_rows` are loops where slices would be shorter: an assignment to a slice takes the compiler a
+second or more, since it must be ready for arrays of any shape, and that is waited for in the first call of all.
 
 Right to about one unit in the last place. A division that may raise is not vectorised either: whoever calls these is
 compiled with `COMPILED`, too. Fusing a product with a sum, as that allows, only saves a rounding.
