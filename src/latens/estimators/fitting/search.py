@@ -213,7 +213,7 @@ class FitSearch:
                 "to partial_fit."
             )
         data, sample, journal = context.data, context.sample, context.journal
-        found = replace(search, max_iter=self._n_iterations, settles=0.0).on_all([sample], sample, starts)
+        found = replace(search, max_iter=self._n_iterations).on_all([sample], sample, starts)
         size = whole_number("batch_size", self.batch_size)
         rate = RobbinsMonro(
             data.n,
@@ -273,7 +273,7 @@ class FitSearch:
             journal=context.journal,
             rough=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
-            settles=0.0 if context.data.is_single else self.settles,  # less than that is lost in rounding
+            settles=(10.0 if context.data.is_single else 1.0) * self.settles,  # of single precision less is rounding
             log_scale=context.units.log_scale,
             glance=self.glance,
             pause=self.pause,

@@ -33,8 +33,9 @@ __all__ = [
 
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
-# nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
-FAR_NATS, NEAR_NATS, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
+# nats, and nats a row, that an ascent without a component may be below the bound with it; the second where rows go on
+# from their present codes, of what their gains lead to
+FAR_NATS, NEAR_NATS, FAR_PER_ROW = 40.0, 12.0, 0.001
 LARGEST_LOSS_PER_ROW = (
     1.5  # nats a row that the first iteration is below where others never take the place of a component
 )
@@ -305,11 +306,10 @@ class _FarBelow:
     """Ends an ascent that stays too far below the target for its slow end to make up for it."""
 
     def __init__(self, target: float, n: float) -> None:
-        self.target, self.beyond, self.n_steps = target, FAR_PER_ROW * n, 0
+        self.least = target - FAR_PER_ROW * n - FAR_NATS
 
     def __call__(self, event: Iteration) -> bool:
-        self.n_steps += 1
-        return event.elbo < self.target - self.beyond - (FAR_NATS if self.n_steps < N_FAR else NEAR_NATS)
+        return event.elbo < self.least
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
