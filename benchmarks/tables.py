@@ -33,7 +33,7 @@ class Goal:
     sign: Literal["<=", ">="]
     bound: float
 
-    def met(self, value: Value) -> bool:
+    def is_met(self, value: Value) -> bool:
         assert isinstance(value, int | float | Count), value
         return float(value) <= self.bound if self.sign == "<=" else float(value) >= self.bound
 
@@ -62,7 +62,7 @@ class Row:
     def verdict(self) -> str:
         if not self.goals:
             return ""
-        short = [column for column, goal in self.goals.items() if not goal.met(self.cells[column])]
+        short = [column for column, goal in self.goals.items() if not goal.is_met(self.cells[column])]
         return f"NOT met: {', '.join(short)}" if short else "met"
 
 

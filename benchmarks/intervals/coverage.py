@@ -65,8 +65,8 @@ def _rows(problem: Problem, setting: Setting, holes: float, method: str) -> list
     n_sets = problem.n_sets if setting.name == "full" else 2
     judge = partial(judged, PROBLEMS.index(problem), holes=holes, method=method)
     what = ("holes" if holes else "complete") if method == "auto" else method
-    kept = setting.results / "intervals" / f"{what}-{slug(problem.name)}.jsonl"
-    sets = answers(kept, judge, n_sets, setting.jobs)
+    results = setting.results / "intervals" / f"{what}-{slug(problem.name)}.jsonl"
+    sets = answers(results, judge, n_sets, setting.jobs)
     found = [one["numbers"] for one in sets if one["numbers"] is not None]
     by_parameter: dict[str, list[Judged]] = defaultdict(list)
     for one in found:
@@ -127,8 +127,8 @@ def _numbers(problem: Problem, number: int, holes: float, method: str) -> tuple[
         value = values.get((name, component, feature))
         if value is not None:
             ends = by_mean_field.get((name, component, feature, view), (np.nan, np.nan))
-            held, narrowly = bool(low <= value <= high), bool(ends[0] <= value <= ends[1])
-            numbers.append([name, component, bool(sound), held, narrowly, float(high - low), why])
+            held, held_by_narrow = bool(low <= value <= high), bool(ends[0] <= value <= ends[1])
+            numbers.append([name, component, bool(sound), held, held_by_narrow, float(high - low), why])
     return numbers, table.method
 
 

@@ -42,8 +42,8 @@ def run(setting: Setting) -> list[Table]:
     for which, (kind, n) in enumerate(CASES):
         name = f"{kind}, N = {n}"
         if setting.asks_for(name):
-            kept = setting.results / "intervals" / f"inclusion-{slug(name)}.jsonl"
-            sets = answers(kept, partial(judged, which), n_sets, setting.jobs)
+            results = setting.results / "intervals" / f"inclusion-{slug(name)}.jsonl"
+            sets = answers(results, partial(judged, which), n_sets, setting.jobs)
             rows += [row for how in ("fit", "rows", "gibbs") for row in _rows(name, how, sets)]
     return [Table("Inclusion probabilities beside what is in", rows)]
 
@@ -52,7 +52,7 @@ def _rows(name: str, how: str, sets: list[dict[str, Any]]) -> list[Row]:
     pairs = [(*pair, which) for which, one in enumerate(sets) for pair in one.get(how, [])]
     if not pairs:
         return [Row({"view": name, "stated by": how, "fifth": "not available"})]
-    stated, truly, of_set = np.array(pairs).T
+    stated, truth, of_set = np.array(pairs).T
     rows = []
     for low in np.linspace(0.0, 0.8, 5):
         inside = (stated >= low) & (stated < low + 0.2 + (low > 0.7))
@@ -64,9 +64,9 @@ def _rows(name: str, how: str, sets: list[dict[str, Any]]) -> list[Row]:
             "fifth": f"{low:.1f} to {low + 0.2:.1f}",
             "loadings": int(inside.sum()),
             "stated": float(stated[inside].mean()),
-            "true": float(truly[inside].mean()),
+            "true": float(truth[inside].mean()),
         }
-        gaps = (truly - stated)[inside] - (cells["true"] - cells["stated"])
+        gaps = (truth - stated)[inside] - (cells["true"] - cells["stated"])
         cells["s.e."] = float(np.sqrt(np.sum(np.bincount(of_set[inside].astype(int), gaps) ** 2)) / inside.sum())
         cells["apart"] = abs(cells["stated"] - cells["true"])
         rows.append(Row(cells, {"apart": at_most(WITHIN)} if inside.sum() >= FEWEST else {}))

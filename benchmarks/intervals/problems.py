@@ -123,16 +123,16 @@ def _multi_view() -> Any:
     return latens.MultiViewFactorAnalysis(2, random_state=0)
 
 
-TOLD = {"moves": False, "prune": False}  # both clusters stay, however little they are worth
+NO_SEARCH = {"moves": False, "prune": False}  # both clusters stay, however little they are worth
 
 PROBLEMS = (
     Problem("mixture, 5 sd, N = 200", _clusters(5.0, 200), _mixture(), "means", n_sets=200),
     Problem("mixture, 3 sd, N = 200", _clusters(3.0, 200), _mixture(), "means", n_sets=200),
     Problem("mixture, 2.5 sd, N = 200", _clusters(2.5, 200), _mixture(), "means", n_sets=200),
     Problem("mixture, 2.5 sd, N = 800", _clusters(2.5, 800), _mixture(), "means", n_sets=200),
-    Problem("mixture, 3 sd, N = 200, two told", _clusters(3.0, 200), _mixture(**TOLD), "means", n_sets=200),
-    Problem("mixture, 2.5 sd, N = 200, two told", _clusters(2.5, 200), _mixture(**TOLD), "means", n_sets=200),
-    Problem("mixture, 2 sd, N = 200, two told", _clusters(2.0, 200), _mixture(**TOLD), "means", n_sets=200),
+    Problem("mixture, 3 sd, N = 200, two told", _clusters(3.0, 200), _mixture(**NO_SEARCH), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 200, two told", _clusters(2.5, 200), _mixture(**NO_SEARCH), "means", n_sets=200),
+    Problem("mixture, 2 sd, N = 200, two told", _clusters(2.0, 200), _mixture(**NO_SEARCH), "means", n_sets=200),
     Problem("Bernoulli mixture", _classes, lambda: latens.BernoulliMixture(2, random_state=0), "means", n_sets=200),
     Problem("latent classes", _kinds, lambda: latens.LatentClassAnalysis(2, random_state=0), "means", n_sets=200),
     Problem(
@@ -159,7 +159,7 @@ PROBLEMS = (
     Problem(
         "mixture, two of three close",
         _two_close,
-        lambda: latens.GaussianMixture(3, random_state=0, **TOLD),
+        lambda: latens.GaussianMixture(3, random_state=0, **NO_SEARCH),
         "means",
         n_sets=200,
     ),

@@ -73,8 +73,8 @@ def run(setting: Setting) -> list[Table]:
 
 def _row(task: Task, setting: Setting) -> Row:
     n_sets = N_SETS if setting.name == "full" else 2
-    kept = setting.results / "intervals" / f"rows-{slug(task.name)}.jsonl"
-    sets = answers(kept, partial(judged, TASKS.index(task)), n_sets, setting.jobs)
+    results = setting.results / "intervals" / f"rows-{slug(task.name)}.jsonl"
+    sets = answers(results, partial(judged, TASKS.index(task)), n_sets, setting.jobs)
     cells: dict[str, Any] = {"model": task.name, "data sets": n_sets}
     goals = {}
     for part in ("codes", "entries"):

@@ -174,8 +174,8 @@ def run(setting: Setting) -> list[Table]:
     n_tests = sum(len(_label_free(truth(model, np.random.default_rng(0))[0])) for model, truth in MODELS.values())
     rows = []
     for name in filter(setting.asks_for, MODELS):
-        kept = setting.results / "intervals" / f"sbc-{slug(name)}.jsonl"
-        rows += _rows(name, answers(kept, partial(ranked, name), n_sets, setting.jobs), n_tests)
+        results = setting.results / "intervals" / f"sbc-{slug(name)}.jsonl"
+        rows += _rows(name, answers(results, partial(ranked, name), n_sets, setting.jobs), n_tests)
     return [Table("Simulation-based calibration of Gibbs, nominal 95 %", rows)]
 
 

@@ -32,8 +32,8 @@ def run(setting: Setting) -> list[Table]:
 
 def _rows(name: str, setting: Setting) -> list[Row]:
     n_sets = 10 if setting.name == "full" else 1
-    kept = setting.results / "returning" / f"{setting.name}-{slug(name)}.jsonl"
-    found = answers(kept, partial(judged, name), n_sets, setting.jobs)
+    results = setting.results / "returning" / f"{setting.name}-{slug(name)}.jsonl"
+    found = answers(results, partial(judged, name), n_sets, setting.jobs)
     planted = [rate for one in found for rate, worth in one["planted"] if worth >= LEAST_WORTH]
     forced = [rate for one in found for rate in one["forced"]]
     coverage = [one["coverage"] for one in found if one["coverage"] is not None]

@@ -33,8 +33,8 @@ def run(setting: Setting) -> list[Table]:
 
 def _row(name: str, setting: Setting) -> Row:
     n_seeds = 10 if setting.name == "full" else 1
-    kept = setting.results / "suggestions" / f"{setting.name}-{slug(name)}.jsonl"
-    found = answers(kept, partial(named, name), n_seeds, setting.jobs)
+    results = setting.results / "suggestions" / f"{setting.name}-{slug(name)}.jsonl"
+    found = answers(results, partial(named, name), n_seeds, setting.jobs)
     right = sum(one["named"] == PLANTED[name][0] for one in found)
     others = ", ".join(sorted({str(one["named"]) for one in found if one["named"] != PLANTED[name][0]}))
     seconds = max(one["seconds"] for one in found)

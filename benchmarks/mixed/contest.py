@@ -36,8 +36,8 @@ def run(setting: Setting) -> list[Table]:
         if setting.asks_for(table.name):
             found = measured(table, N_MASKS[setting.name])
             (folder / f"{table.name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    return [_by_table(kept), _verdicts(kept)]
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    return [_by_table(results), _verdicts(results)]
 
 
 def measured(table: MixedTable, n_masks: int) -> dict[str, Any]:
@@ -142,23 +142,23 @@ def _peer(peer: str, table: MixedTable, frame: Any, shown: Any, hidden: np.ndarr
     return {"log loss": float(np.mean(losses)), "nrmse": float(np.sqrt(np.mean(errors)))}
 
 
-def _by_table(kept: dict[str, Any]) -> Table:
+def _by_table(results: dict[str, Any]) -> Table:
     rows = []
-    for name, found in kept.items():
+    for name, found in results.items():
         for method, score in found["scores"].items():
             cells: dict[str, Value] = {"table": name, "method": method, "log loss": score["log loss"],
                                        "nrmse": score["nrmse"], "coverage": score.get("coverage")}  # fmt: skip
             rows.append(Row(cells))
     notes = [
         f"{name}: suggest picks {found['picked']}, {found['rows']} rows, {found['masks']} masks"
-        for name, found in kept.items()
+        for name, found in results.items()
     ]
     return Table("Hidden cells of mixed tables", rows, notes)
 
 
-def _verdicts(kept: dict[str, Any]) -> Table:
+def _verdicts(results: dict[str, Any]) -> Table:
     near_loss = near_error = covered = 0
-    for found in kept.values():
+    for found in results.values():
         scores = found["scores"]
         peers = [scores[peer] for peer in PEERS]
         picked = scores["factors" if found["picked"] in ("factors", None) else "classes"]
@@ -166,7 +166,7 @@ def _verdicts(kept: dict[str, Any]) -> Table:
         near_loss += ours <= min(peer["log loss"] for peer in peers) + CLOSE_LOSS
         near_error += picked["nrmse"] <= CLOSE_ERROR * min(peer["nrmse"] for peer in peers)
         covered += 0.85 <= picked["coverage"] <= 0.95
-    n = len(kept)
+    n = len(results)
     return Table("How many tables meet the goals (6 of 8)", [
         Row({"goal": "log loss best or within .03, the better of ours", "tables": Count(near_loss, n)}),
         Row({"goal": "nrmse of the picked model within 5 % of the best peer", "tables": Count(near_error, n)}),

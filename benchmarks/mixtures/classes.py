@@ -23,7 +23,7 @@ N_ROWS = {"full": 10_000, "quick": 1_000}
 HELD_OUT = 5_000
 SIZES = {"full": (300, 500, 2_000), "quick": (300,)}
 KINDS = ["categorical"] * N_CATEGORICAL + ["bernoulli"] * N_BINARY + ["gaussian"] * N_REAL
-TRIED = range(2, 9)  # numbers of classes among which StepMix's BIC chooses
+NUMBERS_OF_CLASSES = range(2, 9)  # numbers of classes among which StepMix's BIC chooses
 
 
 def run(setting: Setting) -> list[Table]:
@@ -34,12 +34,12 @@ def run(setting: Setting) -> list[Table]:
         return [_iterations(setting), _held_out(setting)]
 
 
-def rows(n: int, seed: int, missing: float, apart: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def rows(n: int, seed: int, missing: float, distance: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Rows to fit and rows to be scored, of classes with columns of three kinds."""
     rng = np.random.default_rng(seed)
     chance = rng.dirichlet(np.full(N_LEVELS, 0.8), (N_CLASSES, N_CATEGORICAL))
     on = rng.uniform(0.1, 0.9, (N_CLASSES, N_BINARY))
-    centre = apart * rng.normal(size=(N_CLASSES, N_REAL))
+    centre = distance * rng.normal(size=(N_CLASSES, N_REAL))
     label = rng.integers(N_CLASSES, size=n + HELD_OUT)
     reached = np.cumsum(chance[label], axis=2)
     levels = np.sum(rng.random((len(label), N_CATEGORICAL, 1)) > reached, axis=2)
@@ -107,11 +107,11 @@ def _iterations(setting: Setting) -> Table:
 def _least(way: Callable[[int], Any], repeats: int) -> float:
     """CPU seconds of one iteration."""
     way(1)
-    taken = []
+    seconds = []
     for _ in range(repeats):
         short, long = (cpu_seconds(lambda steps=steps: way(steps))[0] for steps in (SHORT, LONG))
-        taken.append((long - short) / (LONG - SHORT))
-    return max(min(taken), 1e-9)
+        seconds.append((long - short) / (LONG - SHORT))
+    return max(min(seconds), 1e-9)
 
 
 def _held_out(setting: Setting) -> Table:
@@ -120,10 +120,10 @@ def _held_out(setting: Setting) -> Table:
     for n in SIZES[setting.name]:
         gaps = []
         for seed in range(setting.n_dear):
-            x, new = rows(n, FIRST_SEED + seed, 0.1, apart=0.8)
+            x, new = rows(n, FIRST_SEED + seed, 0.1, distance=0.8)
             ours = _ours(10).fit(x).score(new)
             fits = []
-            for k in TRIED:
+            for k in NUMBERS_OF_CLASSES:
                 model, frame = _peer(k, True, n_init=3)
                 model.fit(frame(x))
                 fits.append((model.bic(frame(x)), float(model.score(frame(new)))))

@@ -66,7 +66,7 @@ def _size(n: int, d: int, k: int, kind: str, repeats: int) -> list[Row]:
 
 def _least(ways: dict[str, Callable[[int], Any]], repeats: int) -> dict[str, float]:
     """CPU seconds of one iteration, by way."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    times: dict[str, list[float]] = {name: [] for name in ways}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for way in ways.values():
@@ -74,5 +74,5 @@ def _least(ways: dict[str, Callable[[int], Any]], repeats: int) -> dict[str, flo
         for _ in range(repeats):
             for name, way in ways.items():
                 short, long = (cpu_seconds(lambda steps=steps, way=way: way(steps))[0] for steps in (SHORT, LONG))
-                taken[name].append((long - short) / (LONG - SHORT))
-    return {name: max(min(seconds), 1e-9) for name, seconds in taken.items()}
+                times[name].append((long - short) / (LONG - SHORT))
+    return {name: max(min(seconds), 1e-9) for name, seconds in times.items()}

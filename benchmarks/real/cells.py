@@ -71,10 +71,10 @@ def _holes(x: np.ndarray, seed: int) -> np.ndarray:
 
 def _chosen(train: np.ndarray, holes: np.ndarray) -> np.ndarray:
     """The model of ours that does best on cells hidden in a fifth of the training rows."""
-    aside = np.arange(len(train)) % 5 == 0
-    holed = _holes(train[aside], len(train))
+    is_test = np.arange(len(train)) % 5 == 0
+    holed = _holes(train[is_test], len(train))
     gaps = np.isnan(holed)
-    errors = {name: np.mean((fill(train[~aside], holed) - train[aside])[gaps] ** 2) for name, fill in OURS.items()}
+    errors = {name: np.mean((fill(train[~is_test], holed) - train[is_test])[gaps] ** 2) for name, fill in OURS.items()}
     return OURS[min(errors, key=lambda name: float(errors[name]))](train, holes)
 
 

@@ -26,7 +26,9 @@ def costs(setting: Setting) -> list[Table]:
 
     full = setting.name == "full"
     n, chunk, n_small = (2_000_000, 100_000, 400) if full else (20_000, 5_000, 20)
-    x = _rows(n, apart=0.6)  # clusters overlap: the bound rises in every iteration, so that both fits make all of them
+    x = _rows(
+        n, distance=0.6
+    )  # clusters overlap: the bound rises in every iteration, so that both fits make all of them
     began = time.process_time()
     memory = _mixture(n_jobs=1).fit(x)
     alone = time.process_time() - began
@@ -95,9 +97,9 @@ def _mixture(**options: Any) -> Any:
     return latens.GaussianMixture(K, random_state=0, moves=False, n_init=1, max_iter=10, tol=0, **options)
 
 
-def _rows(n: int, apart: float = 3.0) -> Any:
+def _rows(n: int, distance: float = 3.0) -> Any:
     rng = np.random.default_rng(FIRST_SEED)
-    return apart * rng.normal(size=(K, D))[rng.integers(0, K, n)] + rng.normal(size=(n, D))
+    return distance * rng.normal(size=(K, D))[rng.integers(0, K, n)] + rng.normal(size=(n, D))
 
 
 def _chunked(x: Any, chunk: int) -> Any:

@@ -34,7 +34,7 @@ N_ROUNDS = 3  # of all numbers of threads in turn: what else the machine does ch
 SLOWEST = "mixture full"  # comes last: what is broken off loses no other
 
 
-class _Begun(Exception):
+class _FirstStart(Exception):
     """What a fit has at hand when its iterations begin."""
 
     def __init__(self, model: Any, context: Any, starts: Any) -> None:
@@ -61,8 +61,8 @@ def run(setting: Setting) -> list[Table]:
         shape = subject.host if setting.name == "full" else Shape(4000, 20, 4)
         x = _doubled(subject.draw(shape, np.random.default_rng(FIRST_SEED)))
         timed_fit(subject.make, shape.k, _few(x), 2, n_jobs=1)  # kernels are compiled
-        begun = _begun(subject, shape.k, x)
-        rounds = [{n: _passes(begun, n) for n in threads} for _ in range(N_ROUNDS)]
+        start = _first_start(subject, shape.k, x)
+        rounds = [{n: _passes(start, n) for n in threads} for _ in range(N_ROUNDS)]
         spent = {n: float(np.median([each[n].milliseconds for each in rounds])) for n in threads}
         rate = 2 * 8 * shape.n * shape.d / (1e-3 * spent[threads[-1]])  # rows are read by two products
         ratio = spent[1] / spent[threads[-1]]
@@ -74,7 +74,7 @@ def run(setting: Setting) -> list[Table]:
             "K": shape.k,
             **{f"ms on {n}": ms for n, ms in spent.items()},
             "x one": ratio,
-            "x one, processes": _share_of_pass(begun, 1) / _share_of_pass(begun, threads[-1]),
+            "x one, processes": _share_of_pass(start, 1) / _share_of_pass(start, threads[-1]),
             "of copy speed": rate / bandwidth,
             "either": ratio if rate < 0.7 * bandwidth else max(ratio, enough),
             "least x of a step": min((spent[a] / spent[b] for a, b in steps), default=1.0),
@@ -93,11 +93,11 @@ def run(setting: Setting) -> list[Table]:
     return [Table("One pass by threads, float64", rows, notes)]
 
 
-def _begun(subject: Subject, k: int, x: Any) -> _Begun:
+def _first_start(subject: Subject, k: int, x: Any) -> _FirstStart:
     """A fit up to its first iteration: its start is the same for any number of threads, and is made once."""
 
     def stop(model: Any, context: Any, starts: Any, *rest: Any) -> Any:
-        raise _Begun(model, context, starts)
+        raise _FirstStart(model, context, starts)
 
     estimator = subject.make(k, moves=False, n_init=1, random_state=0)
     estimator._search_from = stop
@@ -105,35 +105,35 @@ def _begun(subject: Subject, k: int, x: Any) -> _Begun:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator.fit(x)
-    except _Begun as begun:
-        return begun
+    except _FirstStart as start:
+        return start
     raise RuntimeError(f"{type(estimator).__name__} was fitted without a search")
 
 
-def _passes(begun: _Begun, n_threads: int) -> Passes:
+def _passes(start: _FirstStart, n_threads: int) -> Passes:
     """Iterations of a fit on so many threads."""
     from latens.inference.ascent import ascend
 
-    width = begun.model.floats_per_row(begun.start.q.n_components)
+    width = start.model.floats_per_row(start.start.q.n_components)
     with _ahead_of_others(), ThreadPoolExecutor(n_threads) as pool:
-        sweep = begun.data.sweep(width, pool if n_threads > 1 else None, n_threads)
-        batches = begun.data.batches(width)
+        sweep = start.data.sweep(width, pool if n_threads > 1 else None, n_threads)
+        batches = start.data.batches(width)
         fit = ascend(
-            begun.model, batches, begun.start, max_iter=N_ITERATIONS, tol=0, log_scale=begun.log_scale, sweep=sweep
+            start.model, batches, start.start, max_iter=N_ITERATIONS, tol=0, log_scale=start.log_scale, sweep=sweep
         )
     return Passes(1000 * float(np.median([event.seconds for event in fit.trace[1:]])), fit.elbo)
 
 
-def _share_of_pass(begun: _Begun, n_processes: int) -> float:
+def _share_of_pass(start: _FirstStart, n_processes: int) -> float:
     """Milliseconds of local steps and sums of all blocks, shared out among processes; NaN where none can be forked."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return float("nan")
     context = multiprocessing.get_context("fork")  # blocks are shared, not sent
-    batches = begun.data.batches(begun.model.floats_per_row(begun.start.q.n_components))
+    batches = start.data.batches(start.model.floats_per_row(start.start.q.n_components))
     n_processes = min(n_processes, len(batches))
     together, spent = context.Barrier(n_processes), context.SimpleQueue()
     children = [
-        context.Process(target=_in_child, args=(begun, batches[at::n_processes], together, spent))
+        context.Process(target=_in_child, args=(start, batches[at::n_processes], together, spent))
         for at in range(n_processes)
     ]
     for child in children:
@@ -144,12 +144,12 @@ def _share_of_pass(begun: _Begun, n_processes: int) -> float:
     return float(slowest)
 
 
-def _in_child(begun: _Begun, batches: Any, together: Any, spent: Any) -> None:
+def _in_child(start: _FirstStart, batches: Any, together: Any, spent: Any) -> None:
     from latens.inference.ascent import infer
     from latens.inference.sweep import serial_sweep
     from latens.system.threads import one_blas_thread
 
-    step, locals_, times = partial(infer, begun.model, begun.start.q), (None,) * len(batches), []
+    step, locals_, times = partial(infer, start.model, start.start.q), (None,) * len(batches), []
     with one_blas_thread():
         for _ in range(N_ITERATIONS):
             together.wait()

@@ -60,10 +60,10 @@ def survive(name: str, n_kills: int, seed: int) -> Outcome:
     """Kill a fit so many times, and compare its end with that of a fit that nobody kills."""
     moments = random.Random(seed)
     with TemporaryDirectory() as folder:
-        alone = _told(_begun(name, Path(folder) / "alone"))
+        alone = _answer(_child(name, Path(folder) / "alone"))
         place, kills, resumed = Path(folder) / "killed", 0, 0
         while kills < n_kills:
-            child = _begun(name, place)
+            child = _child(name, place)
             before = _stamps(place)
             if not _wait_for_notes(child, place, before):  # it came to its end first
                 break
@@ -72,8 +72,8 @@ def survive(name: str, n_kills: int, seed: int) -> Outcome:
             child.wait()
             kills, resumed = kills + 1, resumed + bool(before)
         else:
-            child = _begun(name, place)
-        last = _told(child)
+            child = _child(name, place)
+        last = _answer(child)
         left = [path.name for path in place.iterdir()]  # drafts that were half written when a kill came are gone, too
     same = (last["sha256"], left) == (alone["sha256"], [])
     return Outcome(kills=kills, resumed=resumed, same=same, iterations=alone["iterations"])
@@ -97,14 +97,14 @@ def fit_and_tell(name: str, folder: str) -> None:
     print(json.dumps({"sha256": digest.hexdigest(), "iterations": model.n_iter_}))
 
 
-def _begun(name: str, folder: Path) -> subprocess.Popen[str]:
+def _child(name: str, folder: Path) -> subprocess.Popen[str]:
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-W", "ignore", "-c", CHILD, name, str(folder)]
     root = Path(__file__).resolve().parents[2]
     return subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
 
 
-def _told(child: subprocess.Popen[str]) -> dict[str, Any]:
+def _answer(child: subprocess.Popen[str]) -> dict[str, Any]:
     answer, _ = child.communicate()
     if child.returncode:
         raise RuntimeError(f"a fit ended with {child.returncode}: {answer}")

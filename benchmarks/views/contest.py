@@ -180,8 +180,8 @@ def _each(way: Callable[[int], Any], short: int, long: int, repeats: int) -> flo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         way(short)
-        taken = [cpu_seconds(lambda: way(long))[0] - cpu_seconds(lambda: way(short))[0] for _ in range(repeats)]
-    return max(min(taken) / (long - short), 1e-9)
+        seconds = [cpu_seconds(lambda: way(long))[0] - cpu_seconds(lambda: way(short))[0] for _ in range(repeats)]
+    return max(min(seconds) / (long - short), 1e-9)
 
 
 def _peer_row(case: str, setting: Setting) -> Row:

@@ -80,10 +80,19 @@ def _rows(size: int, k: int, device: str, clock: Callable[[Callable[[], Any]], f
         timed["two passes, plain form"] = clock(passes)
     floor = (8 + 3 * k) * size / rate
     made = []
-    for what, taken in timed.items():
+    for what, milliseconds in timed.items():
         goals = {"over the floor": at_most(1.5)} if served and what != "two passes, plain form" else {}
         made.append(
-            Row({"rank": k, "what": what, "floor ms": floor, "ms": taken, "over the floor": taken / floor}, goals)
+            Row(
+                {
+                    "rank": k,
+                    "what": what,
+                    "floor ms": floor,
+                    "ms": milliseconds,
+                    "over the floor": milliseconds / floor,
+                },
+                goals,
+            )
         )
     return made
 

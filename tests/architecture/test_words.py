@@ -41,6 +41,15 @@ VAGUE = re.compile(
     ")"
 )
 
+# participles and adverbs: alone, as a name, they do not say of what (`kept` was a mask, a list of columns, a path, ...)
+ALONE = (
+    "afresh|ahead|along|anew|apart|astray|away|begun|bought|came|dealt|drowned|exactly|felt|glanced|gone|heard|kept|"
+    "leapt|looked|meant|met|midway|mostly|narrowly|nearly|owed|plainly|taken|told|tried|truly|uphill|weighed"
+)
+
+# constants whose value is the word itself
+TEXTS = frozenset({"KEPT"})
+
 
 def names(source: str) -> set[str]:
     """Every identifier of a file; words in comments and texts are no names."""
@@ -78,6 +87,42 @@ def test_a_constant_says_what_it_bounds() -> None:
 
 def test_a_vague_constant_would_be_noticed() -> None:
     assert vague_constants(ast.parse('FAR, LEAST_GAP = 1.0, 2.0\nSURE = 0.9\nKEPT = "kept"')) == ["FAR", "SURE"]
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Names that a file gives: variables, parameters, fields, functions and attributes."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+    return found
+
+
+def names_alone(source: str) -> set[str]:
+    """Most files are not parsed: no such word stands where a name can be given."""
+    if not re.search(rf"\b_*(?:{ALONE})_*(?: *[=,:()]| in )", source, re.IGNORECASE):
+        return set()
+    return {name for name in bound_names(ast.parse(source)) if re.fullmatch(ALONE, name.strip("_").lower())}
+
+
+def test_no_name_is_a_participle_or_an_adverb_alone() -> None:
+    """Listings of the print keep its names, and a text that programs read, such as "kept", is what it says."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in ("src", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        if "printed" not in path.parts
+        for name in names_alone(path.read_text("utf-8")) - TEXTS
+    }
+    assert sorted(found) == []
+
+
+def test_a_participle_alone_would_be_noticed() -> None:
+    source = "def _tried(kept, n_kept):\n    self.taken, ahead = kept, 1\n    return [gone for gone in ahead]\n"
+    assert names_alone(source) == {"_tried", "kept", "taken", "ahead", "gone"}
 
 
 def test_former_images_do_not_come_back_to_comments_and_texts() -> None:

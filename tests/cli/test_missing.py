@@ -94,11 +94,11 @@ def test_a_far_number_that_is_to_be_kept_is_kept_by_the_model_too(survey: Path) 
     asked = ["--model", "latent-classes", "-k", "1", "--report", "none"]
     Path("new.csv").write_text(f"{HEAD}\n,1100,yes,Rome\n,1200,no,Oslo\n")
     done("fit", survey, *asked, "--missing", "none")
-    kept = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
+    ages_of_numbers = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
     output = done("fit", survey, *asked)
     assert "99999 taken as missing, 10 times (--missing none keeps it)" in output.stdout
-    taken = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
-    assert min(kept) > 5_000 > 100 > max(taken)
+    ages_of_missing = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
+    assert min(ages_of_numbers) > 5_000 > 100 > max(ages_of_missing)
 
 
 def test_numbers_that_are_named_are_missing_where_the_fit_had_none(tmp_path: Path) -> None:

@@ -91,17 +91,19 @@ def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.extras
 def test_a_table_of_counts_is_one_view_and_its_likelihood_that_of_all_columns(counts: list[str]) -> None:
-    things, clinic, met = counts
+    things, clinic, measured = counts
     kinds = {column.kind for column in latens.read("cnt.csv").parts["x"].columns if column.is_kept}
     assert kinds == {"number", "count"}  # alone, each column is taken as what it looks like
-    said = done("fit", things, met, "--likelihood", "cnt=poisson", "-k", "1", "--out", "m.latens", "--report", "none")
+    said = done(
+        "fit", things, measured, "--likelihood", "cnt=poisson", "-k", "1", "--out", "m.latens", "--report", "none"
+    )
     assert "cnt: 6 columns: 5 counts" in said.stdout
     assert latens.load("m.latens").likelihoods_ == {"cnt": "poisson", "met": "gaussian"}
-    done("impute", "m.latens", things, met, "--out", "whole.csv")
+    done("impute", "m.latens", things, measured, "--out", "whole.csv")
     assert list(rows_of("whole.csv")["p0"])[:2] == ["cnt: a", "cnt: b"]
     # of a table of several kinds, the columns that can have it, and the others are named
     said = done(
-        "fit", clinic, met, "--likelihood", "clinic=poisson", "-k", "1", "--out", "c.latens", "--report", "none"
+        "fit", clinic, measured, "--likelihood", "clinic=poisson", "-k", "1", "--out", "c.latens", "--report", "none"
     )
     assert "clinic is poisson in counts alone: numbers hold fractions; yes_no are words." in said.stderr
     found = latens.load("c.latens").likelihoods_
@@ -158,8 +160,8 @@ def test_halves_of_views_are_halves_of_the_rows_by_name(tables: tuple[np.ndarray
 
 @pytest.mark.extras
 def test_pages_of_rows_that_lack_a_whole_table_say_nothing_of_empty_means(counts: list[str]) -> None:
-    _, clinic, met = counts
-    done("fit", clinic, met, "-k", "1", "--max-iter", "5", "--out", "m.latens", "--report", "none")
-    said = done("report", "m.latens", met, "--out", "m.html")
+    _, clinic, measured = counts
+    done("fit", clinic, measured, "-k", "1", "--max-iter", "5", "--out", "m.latens", "--report", "none")
+    said = done("report", "m.latens", measured, "--out", "m.html")
     assert "Mean of empty slice" not in said.stderr
     assert "<h1>met.csv: multi-view</h1>" in Path("m.html").read_text(encoding="utf-8")

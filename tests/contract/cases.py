@@ -148,7 +148,7 @@ def settled(model: Any, q: Any, rows: Rows, n_steps: int = 100) -> Any:
     return local
 
 
-def midway(case: Case, rows: Rows, k: int, rng: np.random.Generator, model: Any = None) -> tuple[Any, Any]:
+def posterior_midway(case: Case, rows: Rows, k: int, rng: np.random.Generator, model: Any = None) -> tuple[Any, Any]:
     """A model and a posterior that has seen the rows once: neither the prior nor an optimum."""
     model = case.build(rows.x.shape[1]) if model is None else model
     q = case.start(model, k, np.asarray(rows.x), rng)

@@ -127,11 +127,11 @@ def _processor() -> str:
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
-def comparable(kept: Mapping[str, Digest]) -> tuple[dict[str, Digest], float]:
+def comparable(digests: Mapping[str, Digest]) -> tuple[dict[str, Digest], float]:
     """What of a stored fit can be compared on this machine, and how closely."""
     if stored()["machine"] == machine():
-        return dict(kept), CLOSE
-    return {"elbo_": kept["elbo_"]}, ELSEWHERE
+        return dict(digests), CLOSE
+    return {"elbo_": digests["elbo_"]}, ELSEWHERE
 
 
 def stored(path: Path = STORED) -> dict[str, Any]:
@@ -186,14 +186,14 @@ def main(arguments: Iterable[str] | None = None) -> int:
         os.environ.setdefault("NUMBA_CACHE_DIR", folder)  # loops compiled at other times round otherwise
         digests_of(COMPILED_FIRST)
         now = {key: digests_of(key) for key in keys() if options.only in key}
-    kept = stored(options.source)
+    stored_set = stored(options.source)
     if options.write or options.to:
-        known = kept["fits"] | now
+        known = stored_set["fits"] | now
         write(options.to or STORED, {key: known[key] for key in keys() if key in known})
         return 0
-    if kept["machine"] != machine():
-        print(f"the stored set is of another machine: {kept['machine']}, here {machine()}")  # noqa: T201
-    before = {key: value for key, value in kept["fits"].items() if options.only in key}
+    if stored_set["machine"] != machine():
+        print(f"the stored set is of another machine: {stored_set['machine']}, here {machine()}")  # noqa: T201
+    before = {key: value for key, value in stored_set["fits"].items() if options.only in key}
     lines = list(report(before, now))
     print("\n".join([*lines, f"{len(lines)} of {len(now)} fits differ"]))  # noqa: T201
     return int(bool(lines))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
-from tests.contract.cases import CASES, EXCUSED, Case, midway, random_rows
+from tests.contract.cases import CASES, EXCUSED, Case, posterior_midway, random_rows
 
 COUNTS = np.arange(200.0)  # all that a count may be
 
@@ -26,7 +26,7 @@ def asked(case: Case, seed: int, n: int, d: int, k: int, *, holes: bool = False)
     """A model, a posterior that has seen rows, and the rows."""
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, n, d, holes=holes, weighted=False)
-    return (*midway(case, rows, k, rng), rows)
+    return (*posterior_midway(case, rows, k, rng), rows)
 
 
 def is_binary(model: Any, rows: Rows) -> bool:

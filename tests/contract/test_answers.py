@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from latens.core import Rows
-from tests.contract.cases import CASES, Case, midway, random_rows, settled
+from tests.contract.cases import CASES, Case, posterior_midway, random_rows, settled
 from tests.contract.measurements.evidence import observed, row_log_joints, states, with_ones
 
 BINARY = [name for name in CASES if name.startswith("binary")]  # all cases: test_all_answers
@@ -39,14 +39,14 @@ def stretched(n: int, size: float) -> tuple[np.ndarray, np.ndarray]:
 
 def test_predictive_density_integrates_to_one(case: Case) -> None:
     rng = np.random.default_rng(21)
-    model, q = midway(case, random_rows(rng, 25, 1, holes=False, weighted=True), 2, rng)
+    model, q = posterior_midway(case, random_rows(rng, 25, 1, holes=False, weighted=True), 2, rng)
     x, mass = stretched(4000, 3.0)
     assert density(model, q, Rows(x[:, None])) @ mass == pytest.approx(1, abs=1e-6)
 
 
 def test_a_hole_is_an_integral_over_what_it_may_hold(case: Case) -> None:
     rng = np.random.default_rng(22)
-    model, q = midway(case, random_rows(rng, 25, 2, holes=True, weighted=True), 2, rng)
+    model, q = posterior_midway(case, random_rows(rng, 25, 2, holes=True, weighted=True), 2, rng)
     x, mass = stretched(4000, 3.0)
     for value in (-1.3, 0.4):
         full = density(model, q, Rows(np.column_stack([np.full_like(x, value), x]))) @ mass
@@ -57,7 +57,7 @@ def test_a_hole_is_an_integral_over_what_it_may_hold(case: Case) -> None:
 def test_predictive_density_is_above_the_row_bound(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(23)
     rows = random_rows(rng, 40, 4, holes=holes, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     local = model.local_step(q, rows)
     assert not model.score_is_bound(q)
     gap = model.log_predictive(q, rows, local) - model.row_bounds(q, rows, local)
@@ -76,7 +76,7 @@ def test_predictive_density_is_the_likelihood_averaged_over_the_posterior(case: 
     """
     rng = np.random.default_rng(24)
     rows = random_rows(rng, 8, 3, holes=holes, weighted=False)
-    model, q = midway(case, random_rows(rng, 40, 3, holes=holes, weighted=False), 2, rng)
+    model, q = posterior_midway(case, random_rows(rng, 40, 3, holes=holes, weighted=False), 2, rng)
     log_density = model.log_predictive(q, rows, model.local_step(q, rows))
     x, seen = observed(rows)
     if case.points:
@@ -111,7 +111,7 @@ def row_posteriors(local: Any, k: int) -> np.ndarray:
 def test_codes_are_moments_of_the_local_posterior_and_imputations_of_the_predictive(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(26)
     rows = random_rows(rng, 30, 4, holes=holes, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     local = model.local_step(q, rows)
     chance, codes = row_posteriors(local, 3), states(3)
     assert chance.sum(axis=1) == pytest.approx(1, abs=1e-12)
@@ -136,7 +136,7 @@ def test_imputation_by_point_estimates_is_the_conditional_mean_and_variance(case
         return
     rng = np.random.default_rng(27)
     rows = random_rows(rng, 30, 4, holes=True, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     chance = softmax(row_log_joints(model, q, *observed(rows)), axis=1)
     centre = with_ones(states(3), model.intercept) @ q.loadings.mean
     filled, variance = model.impute(q, rows, model.local_step(q, rows))
@@ -149,7 +149,7 @@ def test_exact_rows_are_the_posterior_of_codes(case: Case, holes: bool) -> None:
         return
     rng = np.random.default_rng(28)
     rows = random_rows(rng, 30, 4, holes=holes, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     local = model.local_step(q, rows)
     chance = softmax(row_log_joints(model, q, *observed(rows)), axis=1)
     assert row_posteriors(local, 3) == pytest.approx(chance, abs=1e-11)
@@ -157,7 +157,7 @@ def test_exact_rows_are_the_posterior_of_codes(case: Case, holes: bool) -> None:
 
 def test_reconstruction_is_linear_in_the_codes(case: Case) -> None:
     rng = np.random.default_rng(29)
-    model, q = midway(case, random_rows(rng, 30, 4, holes=False, weighted=False), 3, rng)
+    model, q = posterior_midway(case, random_rows(rng, 30, 4, holes=False, weighted=False), 3, rng)
     codes = rng.random((5, 3))
     assert model.reconstruct(q, codes) == pytest.approx(with_ones(codes, model.intercept) @ q.loadings.mean, rel=1e-12)
 
@@ -165,7 +165,7 @@ def test_reconstruction_is_linear_in_the_codes(case: Case) -> None:
 def test_draws_have_the_moments_of_the_model(case: Case) -> None:
     """Under many draws of the globals, each used for a few rows."""
     rng = np.random.default_rng(30)
-    model, q = midway(case, random_rows(rng, 40, 2, holes=True, weighted=False), 2, rng)
+    model, q = posterior_midway(case, random_rows(rng, 40, 2, holes=True, weighted=False), 2, rng)
     drawn = [model.draw(q, 20, rng) for _ in range(1500)]
     x, codes = np.array([x for x, _ in drawn]), np.array([z for _, z in drawn])
     assert set(np.unique(codes)) <= {0.0, 1.0}
@@ -188,7 +188,7 @@ def test_draws_have_the_moments_of_the_model(case: Case) -> None:
 
 def test_draws_of_the_globals_are_points(case: Case) -> None:
     rng = np.random.default_rng(31)
-    _, q = midway(case, random_rows(rng, 40, 3, holes=True, weighted=False), 2, rng)
+    _, q = posterior_midway(case, random_rows(rng, 40, 3, holes=True, weighted=False), 2, rng)
     one, two = q.sample(rng), q.sample(rng)
     assert one.n_components == 2
     assert np.all(one.loadings.spread == 0)
@@ -200,7 +200,7 @@ def test_draws_of_the_globals_are_points(case: Case) -> None:
 def test_only_keeps_components_in_the_given_order(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(32)
     rows = random_rows(rng, 40, 4, holes=holes, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     part = q.only(np.array([2, 0]))
     assert part.n_components == 2
     assert part.usage.mean == pytest.approx(q.usage.mean[[2, 0]])
@@ -215,7 +215,7 @@ def test_only_keeps_components_in_the_given_order(case: Case, holes: bool) -> No
 def test_importance_is_a_share_and_dead_components_have_none(case: Case) -> None:
     rng = np.random.default_rng(33)
     rows = random_rows(rng, 60, 4, holes=False, weighted=False)
-    model, q = midway(case, rows, 3, rng)
+    model, q = posterior_midway(case, rows, 3, rng)
     stats = model.statistics(rows, model.local_step(q, rows))
     share = model.importance(q, stats)
     assert share.shape == (3,)

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from latens.array.transfer import host
 from latens.core import Rows
 from latens.inference.local_fixed_point import local_fixed_point
-from tests.contract.cases import CASES, Case, bound, midway, random_rows
+from tests.contract.cases import CASES, Case, bound, posterior_midway, random_rows
 
 LIBRARIES = ["array_api_strict", pytest.param("torch", marks=pytest.mark.extras)]
 
@@ -75,7 +75,7 @@ def summed(stats: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_libraries_agree_with_numpy(case: Case, rows: Rows, library: str) -> None:
-    model, q = midway(case, rows, 3, np.random.default_rng(42))
+    model, q = posterior_midway(case, rows, 3, np.random.default_rng(42))
     one, two = answers(model, q, rows), answers(model, q, as_library(rows, library))
     for name in one:
         size = float(np.max(np.abs(one[name]), initial=0.0))
@@ -94,7 +94,7 @@ def test_libraries_agree_with_numpy_where_scores_are_bounds(rows: Rows, library:
 
 
 def test_single_precision_comes_close(case: Case, rows: Rows) -> None:
-    model, q = midway(case, rows, 3, np.random.default_rng(44))
+    model, q = posterior_midway(case, rows, 3, np.random.default_rng(44))
     single = Rows(rows.x.astype(np.float32), rows.seen, rows.weight.astype(np.float32))
     one, two = answers(model, q, rows), answers(model, q, single)
     for name in one:
@@ -103,7 +103,7 @@ def test_single_precision_comes_close(case: Case, rows: Rows) -> None:
 
 
 def test_rows_are_never_written_to(case: Case, rows: Rows) -> None:
-    model, q = midway(case, rows, 3, np.random.default_rng(45))
+    model, q = posterior_midway(case, rows, 3, np.random.default_rng(45))
     frozen = Rows(*(None if part is None else part.copy() for part in (rows.x, rows.seen, rows.weight)))
     local = model.local_step(q, frozen)
     words = getattr(local, "words", None)

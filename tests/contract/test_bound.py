@@ -7,7 +7,7 @@ import pytest
 
 from latens.core import Following, Movable, Proposal, Rows, State, without_transients
 from latens.inference.ascent import ascend
-from tests.contract.cases import CASES, UNMOVED, Case, bound, midway, random_rows, size_of_terms
+from tests.contract.cases import CASES, UNMOVED, Case, bound, posterior_midway, random_rows, size_of_terms
 from tests.contract.measurements import checks
 
 ROUNDING = 1e-9  # relative to the sum of |terms|
@@ -50,7 +50,7 @@ def test_bound_away_from_the_optimum_is_below_the_evidence_too(case: Case, holes
 
 def test_exact_rows_make_the_bound_of_point_estimates_the_likelihood(case: Case, holes: bool) -> None:
     rows = random_rows(np.random.default_rng(3), 20, 3, holes=holes, weighted=True)
-    model, q = midway(case, rows, 3, np.random.default_rng(4))
+    model, q = posterior_midway(case, rows, 3, np.random.default_rng(4))
     height = bound(model, q, model.statistics(rows, model.local_step(q, rows)))
     if case.points:
         likelihood = case.log_evidence(model, q, rows)
@@ -76,7 +76,7 @@ def test_a_warm_local_step_never_lowers_the_bound(case: Case, holes: bool) -> No
     for seed in range(5):
         rng = np.random.default_rng(seed)
         rows = random_rows(rng, 30, 4, holes=holes, weighted=True)
-        model, q = midway(case, rows, 4, rng)
+        model, q = posterior_midway(case, rows, 4, rng)
         local = model.local_step(case.start(model, 4, rows.x, rng), rows)  # settled elsewhere: there is much to gain
         # what was kept of it is worth what one more step under the same q makes of it
         local = model.local_step(q, rows, without_transients(local))
@@ -91,7 +91,7 @@ def test_a_warm_local_step_never_lowers_the_bound(case: Case, holes: bool) -> No
 def test_kept_locals_lose_nothing_that_a_local_step_needs(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(7)
     rows = random_rows(rng, 30, 4, holes=holes, weighted=True)
-    model, q = midway(case, rows, 4, rng)
+    model, q = posterior_midway(case, rows, 4, rng)
     local = model.local_step(q, rows)
     one, two = (model.statistics(rows, model.local_step(q, rows, warm)) for warm in (local, without_transients(local)))
     assert bound(model, q, one) == bound(model, q, two)
@@ -112,7 +112,7 @@ def test_without_data_the_bound_is_at_most_zero(case: Case) -> None:
 def test_candidates_are_posteriors_the_model_can_go_on_from(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(8)
     rows = random_rows(rng, 60, 4, holes=holes, weighted=False)
-    model, q = midway(case, rows, 4, rng)
+    model, q = posterior_midway(case, rows, 4, rng)
     if not isinstance(getattr(model, "model", model), Movable):
         return  # it proposes none
     local = model.local_step(q, rows)

@@ -22,7 +22,7 @@ from tests.contract.hashes import (
 )
 from tests.contract.variants import VARIANTS
 
-KEPT = stored()["fits"]
+STORED_FITS = stored()["fits"]
 
 
 def in_turn() -> list[str]:
@@ -37,13 +37,13 @@ def test_every_row_of_the_contract_table_has_an_estimator_here() -> None:
 
 
 def test_every_fit_is_stored() -> None:
-    assert list(KEPT) == keys()
+    assert list(STORED_FITS) == keys()
     assert {key.split(" / ")[1] for key in in_turn()} == set(SITUATIONS)
 
 
 def comparable_here(key: str) -> tuple[Mapping[str, Digest], Mapping[str, Digest], float]:
-    kept, close = comparable(KEPT[key])
-    return kept, digests_of(key), close
+    digests, close = comparable(STORED_FITS[key])
+    return digests, digests_of(key), close
 
 
 @pytest.mark.parametrize("key", in_turn())

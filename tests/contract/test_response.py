@@ -15,7 +15,7 @@ from latens.inference.sweep import serial_sweep
 from latens.inference.uncertainty import response as response_module
 from latens.inference.uncertainty.response import LOCAL_TOL, STEP, Response, respond
 from latens.models.mixture.model import Memberships
-from tests.contract.cases import CASES, Case, bound, midway, random_rows
+from tests.contract.cases import CASES, Case, bound, posterior_midway, random_rows
 
 # truncated posteriors list other states at other points, so that their bound has no second derivative
 SMOOTH = [name for name in CASES if "truncated" not in name]
@@ -34,7 +34,7 @@ def responded(name: str) -> tuple[Case, Any, Rows, Response]:
     """Anywhere will do: nothing here asks for an optimum of the globals."""
     case, rng = CASES[name], np.random.default_rng(31)
     rows = random_rows(rng, 30, 3, holes=True, weighted=True)
-    model, q = midway(case, rows, 2, rng)
+    model, q = posterior_midway(case, rows, 2, rng)
     return case, model, rows, respond(model, [rows[:11], rows[11:]], q, ascent=False)
 
 
@@ -75,7 +75,7 @@ WITHOUT_SLOPES = {
 def test_slopes_in_closed_form_are_those_of_the_bound_also_away_from_the_point(name: str) -> None:
     case, rng = CASES[name], np.random.default_rng(34)
     rows = random_rows(rng, 20, 3, holes=True, weighted=True)
-    model, q = midway(case, rows, 2, rng)
+    model, q = posterior_midway(case, rows, 2, rng)
     stats = model.statistics(rows, local_fixed_point(model, q, rows))
     if not isinstance(model, Sloped):  # a model may do without
         return
@@ -99,7 +99,7 @@ def test_models_of_every_family_have_slopes(family: str) -> None:
     rows = random_rows(rng, 20, 3, holes=True, weighted=True)
     names = [name for name in CASES if name.startswith(family)]
     assert names
-    assert all(isinstance(midway(CASES[name], rows, 2, rng)[0], Sloped) for name in names)
+    assert all(isinstance(posterior_midway(CASES[name], rows, 2, rng)[0], Sloped) for name in names)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.points and case.exact_rows])
@@ -116,7 +116,7 @@ def test_points_with_exact_rows_have_the_observed_information(name: str) -> None
 def in_blocks(name: str) -> tuple[Any, Any, list[Rows]]:
     rng = np.random.default_rng(31)
     rows = random_rows(rng, 30, 3, holes=True, weighted=True)
-    model, q = midway(CASES[name], rows, 2, rng)
+    model, q = posterior_midway(CASES[name], rows, 2, rng)
     return model, q, [rows[:11], rows[11:]]
 
 
@@ -161,7 +161,7 @@ def test_information_lost_with_the_codes_is_the_sum_of_rows_covariances(name: st
     """Louis: Cov_n of the slopes of a row's log density, over the clusters that the row may be of."""
     rng = np.random.default_rng(36)
     rows = random_rows(rng, 25, 3, holes=False, weighted=False)
-    model, q = midway(CASES[name], rows, 2, rng)
+    model, q = posterior_midway(CASES[name], rows, 2, rng)
     response = respond(model, [rows], q, ascent=False)
     origin, zero = np.zeros(response.chart.size), 0.0 * response.stats
 

@@ -9,7 +9,7 @@ import pytest
 
 from latens.core import without_transients
 from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
-from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.cases import CASES, posterior_midway, random_rows
 
 N, D, K = 14, 6, 2
 
@@ -26,7 +26,7 @@ def sizes_of(model: Any) -> dict[str, int]:
 def test_arrays_have_the_shapes_that_their_fields_declare(name: str, holes: bool) -> None:
     rng = np.random.default_rng(3)
     rows = random_rows(rng, N, D, holes=holes, weighted=True)
-    model, q = midway(CASES[name], rows, K, rng)
+    model, q = posterior_midway(CASES[name], rows, K, rng)
     local = model.local_step(q, rows)
     within = getattr(model, "model", model)
     for what, part in (("q", q), ("local", without_transients(local)), ("stats", model.statistics(rows, local))):

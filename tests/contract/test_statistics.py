@@ -11,7 +11,7 @@ import pytest
 
 from latens.core import Rows
 from latens.inference.online import Accumulate, RobbinsMonro
-from tests.contract.cases import CASES, Case, bound, midway, random_rows
+from tests.contract.cases import CASES, Case, bound, posterior_midway, random_rows
 from tests.contract.measurements.checks import mismatch_of_rows
 
 
@@ -27,7 +27,7 @@ def rows(request: pytest.FixtureRequest) -> Rows:
 
 @pytest.fixture
 def model_and_q(case: Case, rows: Rows) -> tuple[Any, Any]:
-    return midway(case, rows, 3, np.random.default_rng(12))
+    return posterior_midway(case, rows, 3, np.random.default_rng(12))
 
 
 def summed(model: Any, q: Any, rows: Rows) -> Any:
@@ -52,8 +52,8 @@ def test_data_terms_are_linear_in_statistics(rows: Rows, model_and_q: tuple[Any,
     model, q = model_and_q
     one, two = summed(model, q, rows[:20]), summed(model, q, rows[20:])
     mixed = model.data_terms(q, 2.5 * one + 0.25 * two)
-    apart = model.data_terms(q, one), model.data_terms(q, two)
-    assert mixed == pytest.approx({name: 2.5 * apart[0][name] + 0.25 * apart[1][name] for name in mixed}, rel=1e-12)
+    single = model.data_terms(q, one), model.data_terms(q, two)
+    assert mixed == pytest.approx({name: 2.5 * single[0][name] + 0.25 * single[1][name] for name in mixed}, rel=1e-12)
 
 
 def test_global_terms_see_no_data_and_every_term_is_named(rows: Rows, model_and_q: tuple[Any, Any]) -> None:
@@ -97,7 +97,7 @@ def test_missing_entries_may_hold_anything_by_zero_times_nothing(case: Case) -> 
     seen = np.ones((20, 3), bool)
     seen[:, 2] = False
     gappy = Rows(np.where(seen, rows.x, 0.0), seen, rows.weight)
-    model, q = midway(case, rows, 2, rng)
+    model, q = posterior_midway(case, rows, 2, rng)
     stats = summed(model, q, gappy)
     assert np.sum(stats.entries) == pytest.approx(2 * rows.n)
     if hasattr(stats, "zx"):  # others fill a missing entry in, or keep their sums by component
@@ -110,7 +110,7 @@ def test_complete_and_gappy_blocks_add(case: Case) -> None:
     rng = np.random.default_rng(14)
     plain = random_rows(rng, 20, 4, holes=False, weighted=True)
     gappy = random_rows(rng, 20, 4, holes=True, weighted=True)
-    model, q = midway(case, gappy, 3, rng)
+    model, q = posterior_midway(case, gappy, 3, rng)
     masked = replace(plain, seen=np.ones(plain.x.shape, bool))
     other = summed(model, q, gappy)
     one, two = summed(model, q, plain) + other, other + summed(model, q, masked)

@@ -89,20 +89,22 @@ class Call:
     arguments: dict[str, Any]
 
     def fit(self, model: Any) -> Any:
-        return _quietly(model.fit, self.arguments)
+        return _without_warnings(model.fit, self.arguments)
 
     def partial_fit(self, model: Any) -> Any:
-        return _quietly(model.partial_fit, self.arguments)
+        return _without_warnings(model.partial_fit, self.arguments)
 
     def codes(self, model: Any) -> np.ndarray:
         """Codes of the first rows; of a regression, what it predicts."""
-        return np.asarray(_quietly(model.predict if "y" in self.arguments else model.transform, self._probes()))
+        return np.asarray(
+            _without_warnings(model.predict if "y" in self.arguments else model.transform, self._probes())
+        )
 
     def score(self, model: Any) -> float:
         asked = self._probes()
         if "y" in self.arguments:
             asked["y"] = self.arguments["y"][:PROBES]
-        return float(_quietly(model.score, asked))
+        return float(_without_warnings(model.score, asked))
 
     def _probes(self) -> dict[str, Any]:
         return {key: _first(value) for key, value in self.arguments.items() if key not in ("y", "sample_weight")}
@@ -112,7 +114,7 @@ def _first(value: Any) -> Any:
     return {key: _first(part) for key, part in value.items()} if isinstance(value, dict) else value[:PROBES]
 
 
-def _quietly(method: Any, arguments: dict[str, Any]) -> Any:
+def _without_warnings(method: Any, arguments: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return method(**arguments)

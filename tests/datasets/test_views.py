@@ -47,10 +47,10 @@ def test_entries_and_views_are_taken_away_but_never_all_of_a_row() -> None:
     for name, view in views.items():
         assert np.array_equal(np.isnan(view), truth.missing[name])
         assert not np.isnan(truth.complete[name]).any()
-    gone = np.stack([np.isnan(view).all(axis=1) for view in views.values()], axis=1)
-    assert not gone.all(axis=1).any()
-    assert gone.mean() == pytest.approx(0.4 - 0.4**2 / 2, abs=0.02)
-    there = views["view0"][~gone[:, 0]]
+    empty = np.stack([np.isnan(view).all(axis=1) for view in views.values()], axis=1)
+    assert not empty.all(axis=1).any()
+    assert empty.mean() == pytest.approx(0.4 - 0.4**2 / 2, abs=0.02)
+    there = views["view0"][~empty[:, 0]]
     assert np.isnan(there).mean() == pytest.approx(0.2, abs=0.01)
 
 

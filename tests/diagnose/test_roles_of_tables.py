@@ -75,11 +75,11 @@ def test_exposures_of_a_table_reach_the_candidates_that_know_them(monkeypatch: p
     from latens.diagnose import suggestion
     from latens.diagnose.candidates import candidates
 
-    tried: list[str] = []
+    names: list[str] = []
 
     def classes_alone(table: Any, n_train: int) -> Any:
         every = candidates(table, n_train)
-        tried.extend(each.name for each in every)
+        names.extend(each.name for each in every)
         assert all(each.knows_exposures for each in every)
         return every[:1]
 
@@ -88,7 +88,7 @@ def test_exposures_of_a_table_reach_the_candidates_that_know_them(monkeypatch: p
     monkeypatch.setattr("latens.diagnose.candidates.FEWEST_ITERATIONS", 10)
     read = latens.read(path, columns=["calls", "letters", "visits"], exposure="months", weights="w")
     found = latens.suggest(read, max_time=None)
-    assert tried == ["classes", "factors"]
+    assert names == ["classes", "factors"]
     assert found.leader == "classes"
     assert found.model._is_exposed
     assert found.model._state.stats.n == pytest.approx(read.numbers_aside("weights").sum())

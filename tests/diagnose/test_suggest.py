@@ -299,10 +299,10 @@ def test_no_more_switches_are_tried_than_there_are_columns_and_each_structure_is
     X = np.exp(1.5 * rng.normal(size=(240, 3)) + rng.normal(size=(240, 1)))
     said: list[str] = []
     found = latens.suggest(X, max_time=None, refit=False, progress=said.append)
-    tried = {row[0]: row[2] for row in found.table.rows}
-    assert tried["switches"] <= 3
-    assert len(said) == len(tried)
-    assert said[0] == f"independent columns, 1 of {len(tried)}"
+    sizes = {row[0]: row[2] for row in found.table.rows}
+    assert sizes["switches"] <= 3
+    assert len(said) == len(sizes)
+    assert said[0] == f"independent columns, 1 of {len(sizes)}"
 
 
 def test_a_verdict_without_a_winner_names_the_simplest() -> None:

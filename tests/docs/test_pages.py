@@ -18,8 +18,8 @@ PLAIN = [page for page in PAGES if page not in EXTRAS]
 def test_the_examples_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=flags)
-    assert tried > 0
+    failed, n_examples = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert n_examples > 0
     assert failed == 0
 
 

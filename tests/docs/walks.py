@@ -21,7 +21,7 @@ import numpy as np
 import latens
 
 SOURCE = Path(latens.__file__).resolve().parent
-APART = ("array", "families", "system")
+FOLDERS_LEFT_OUT = ("array", "families", "system")
 TARGETS = {"GaussianMixture": 18, "MultiViewFactorAnalysis": 24}  # files that one walk should have at most
 
 
@@ -41,7 +41,7 @@ def files_called(act: Callable[[], Any]) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return [path for path in found if path.partition("/")[0] not in APART]
+    return [path for path in found if path.partition("/")[0] not in FOLDERS_LEFT_OUT]
 
 
 def walks(name: str) -> dict[str, list[str]]:

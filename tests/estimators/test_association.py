@@ -125,8 +125,8 @@ def test_effects_of_numbers_and_labels_have_intervals() -> None:
     few = associate(Z[:4], ["f0", "f1"], {"site": list("abab"), "age": AGE[:4]})
     assert np.isnan(few["low"]).all()
     # halves that never overlap: ranks of halves explain three quarters at most
-    apart = associate(np.arange(20.0)[:, None], ["f"], {"half": ["a"] * 10 + ["b"] * 10})
-    assert 0.4 < apart["low"][0] < apart["effect"][0] <= apart["high"][0] <= 1
+    halves = associate(np.arange(20.0)[:, None], ["f"], {"half": ["a"] * 10 + ["b"] * 10})
+    assert 0.4 < halves["low"][0] < halves["effect"][0] <= halves["high"][0] <= 1
 
 
 def test_an_interval_of_labels_holds_nothing_where_the_test_sees_nothing() -> None:

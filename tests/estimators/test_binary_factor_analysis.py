@@ -264,11 +264,11 @@ def test_where_codes_are_not_found_again_the_higher_choice_of_an_intercept_is_en
     rng, n = np.random.default_rng(0), N_ROWS_OF_CHOICE
     rows = rng.laplace(size=(2 * n, 4)) @ rng.normal(size=(4, 12)) + 0.5 * rng.normal(size=(2 * n, 12))
     model = BinaryFactorAnalysis(12, e_step="mean-field", max_iter=30, n_jobs=1)
-    _, owed = model._bound_of_one_start(check_data(model, rows[:n]), False, None)
-    assert owed > NATS_OWED * n
+    _, debt = model._bound_of_one_start(check_data(model, rows[:n]), False, None)
+    assert debt > NATS_OWED * n
     switched = BinaryFactorAnalysis(6, e_step="mean-field", n_jobs=1)
-    _, owed = switched._bound_of_one_start(check_data(switched, switched_rows(n)), False, None)
-    assert owed < 0.1 * NATS_OWED * n
+    _, debt = switched._bound_of_one_start(check_data(switched, switched_rows(n)), False, None)
+    assert debt < 0.1 * NATS_OWED * n
     for each, choices in ((0.5, [False, True]), (2.0, [True])):
         bounds = {False: (-1001.0, each * NATS_OWED * n), True: (-1000.0, each * NATS_OWED * n)}
         monkeypatch.setattr(

@@ -92,11 +92,11 @@ def test_intervals_have_the_numbers_and_signs_of_the_factors_they_are_of() -> No
 
 def test_turned_axes_keep_their_places_and_sides() -> None:
     rng = np.random.default_rng(4)
-    nearly = np.linalg.qr(np.eye(5) + 0.1 * rng.normal(size=(5, 5)))[0]
-    nearly *= np.sign(np.diag(nearly))[:, None]
-    mixed = (nearly * rng.choice([-1.0, 1.0], size=5)[:, None])[rng.permutation(5)]
-    assert not np.allclose(mixed, nearly)
-    np.testing.assert_array_equal(_in_place(mixed), nearly)
+    rotation = np.linalg.qr(np.eye(5) + 0.1 * rng.normal(size=(5, 5)))[0]
+    rotation *= np.sign(np.diag(rotation))[:, None]
+    mixed = (rotation * rng.choice([-1.0, 1.0], size=5)[:, None])[rng.permutation(5)]
+    assert not np.allclose(mixed, rotation)
+    np.testing.assert_array_equal(_in_place(mixed), rotation)
 
 
 def test_a_summary_whose_shares_do_not_fall_says_what_components_are_numbered_by() -> None:

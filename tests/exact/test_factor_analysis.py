@@ -17,7 +17,7 @@ from latens.models.factor_analysis.newton_wide import Root, ThinPoint
 from latens.models.factor_analysis.online import TransportFactors
 from latens.models.factor_analysis.sums import LowRank, Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows
-from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.cases import CASES, posterior_midway, random_rows
 from tests.contract.models import factor_cases
 
 
@@ -141,7 +141,7 @@ def test_the_best_rank_is_the_true_one_with_enough_rows() -> None:
 def test_a_covariance_is_as_good_a_batch_as_its_rows(name: str) -> None:
     rng = np.random.default_rng(8)
     rows = random_rows(rng, 40, 5, holes=False, weighted=True)
-    model, q = midway(CASES[name], rows, 3, rng)
+    model, q = posterior_midway(CASES[name], rows, 3, rng)
     one = model.statistics(rows, model.local_step(q, rows))
     total = summed(rows[:11]) + summed(rows[11:])
     two = model.statistics(total, model.local_step(q, total))
@@ -178,7 +178,7 @@ def test_an_indefinite_ratio_is_moved_to_a_covariance_with_the_same_diagonal() -
 def test_scores_codes_and_imputations_of_points_are_gaussian_conditioning() -> None:
     rng = np.random.default_rng(11)
     rows = random_rows(rng, 20, 4, holes=True, weighted=False)
-    model, q = midway(CASES["factors-ml"], rows, 2, rng)
+    model, q = posterior_midway(CASES["factors-ml"], rows, 2, rng)
     w, noise = q.loadings.mean, q.loadings.noise
     cov = w.T @ w + np.diag(noise)
     local = model.local_step(q, rows)
@@ -200,7 +200,7 @@ def test_scores_codes_and_imputations_of_points_are_gaussian_conditioning() -> N
 @pytest.mark.parametrize("name", ["factors-ml", "factors-ard"])
 def test_the_predictive_covariance_is_that_of_draws(name: str) -> None:
     rng = np.random.default_rng(12)
-    model, q = midway(CASES[name], random_rows(rng, 40, 3, holes=False, weighted=False), 2, rng)
+    model, q = posterior_midway(CASES[name], random_rows(rng, 40, 3, holes=False, weighted=False), 2, rng)
     x = np.concatenate([model.draw(q, 20, rng)[0] for _ in range(6000)]) - q.center
     w, noise = q.low_rank
     products = (x[:, :, None] * x[:, None]).reshape(6000, 20, 3, 3).mean(axis=1)
@@ -211,7 +211,7 @@ def test_the_predictive_covariance_is_that_of_draws(name: str) -> None:
 def test_without_factors_the_bound_is_that_of_independent_columns() -> None:
     rng = np.random.default_rng(13)
     rows = random_rows(rng, 30, 3, holes=True, weighted=True)
-    model, q = midway(CASES["factors-ard"], rows, 2, rng)
+    model, q = posterior_midway(CASES["factors-ard"], rows, 2, rng)
     bare = model.global_step(q.only(np.array([], int)), model.statistics(rows, model.local_step(q, rows)).only([]))
     assert bare.n_components == 0
     local = model.local_step(bare, rows)
@@ -223,7 +223,7 @@ def test_without_factors_the_bound_is_that_of_independent_columns() -> None:
 def test_carrying_to_the_same_posterior_changes_nothing() -> None:
     rng = np.random.default_rng(14)
     rows = random_rows(rng, 50, 5, holes=False, weighted=True)
-    _, q = midway(CASES["factors-ml"], rows, 2, rng)
+    _, q = posterior_midway(CASES["factors-ml"], rows, 2, rng)
     model = TransportFactors(5)
     stats = model.statistics(rows, model.local_step(q, rows))
     assert_same(model.carry(stats, q, q), stats)
@@ -232,13 +232,13 @@ def test_carrying_to_the_same_posterior_changes_nothing() -> None:
 def test_carried_statistics_are_exact_where_the_model_knows_the_covariance() -> None:
     rng = np.random.default_rng(15)
     rows = random_rows(rng, 50, 5, holes=False, weighted=True)
-    _, old = midway(CASES["factors-ml"], rows, 2, rng)
+    _, old = posterior_midway(CASES["factors-ml"], rows, 2, rng)
     model, new = TransportFactors(5), factor_cases.start(Factors(5), 2, rows.x, rng)
     batch = LowRank(50.0, new.center, *new.low_rank)
     stats, wanted = (model.statistics(batch, q.projection) for q in (old, new))
     assert_same(model.carry(stats, old, new), wanted)
-    elsewhere = replace(batch, mean=rng.normal(size=5))
-    stats, wanted = (model.statistics(elsewhere, q.projection) for q in (old, new))
+    other = replace(batch, mean=rng.normal(size=5))
+    stats, wanted = (model.statistics(other, q.projection) for q in (old, new))
     assert_same(model.carry(stats, old, new).z, wanted.z)  # means are exact wherever they are
 
 
@@ -324,7 +324,7 @@ def test_rows_fewer_than_columns_are_kept_and_say_what_their_sums_say(holes: boo
 
 def test_rows_as_many_as_their_columns_are_summed() -> None:
     rows = random_rows(np.random.default_rng(21), 30, 12, holes=True, weighted=True)
-    model, whole = ExactFactors(12), summed(rows, apart=True)
+    model, whole = ExactFactors(12), summed(rows, patterns_too=True)
     few, more, sums = (model.compress(rows[part]) for part in (slice(0, 5), slice(5, 16), slice(16, 30)))
     assert [type(part) for part in (few, more, few + more, sums)] == [FewRows, FewRows, Scatter, Scatter]
     for total in (few + more + sums, few + (more + sums), sums + few + more):

@@ -67,13 +67,13 @@ def test_rows_fewer_than_columns_answer_as_their_products_do(
 def test_a_stream_that_outgrows_its_columns_is_that_of_all_rows() -> None:
     x, y = few_rows(40, 24, 6)
     whole, stream = latens.BayesianLinearRegression().fit(x, y), latens.BayesianLinearRegression()
-    kept = []
+    types = []
     for at in range(0, 40, 8):
         stream.partial_fit(x[at : at + 8], y[at : at + 8])
-        kept.append(type(stream._state.stats))
+        types.append(type(stream._state.stats))
         alone = latens.BayesianLinearRegression().fit(x[: at + 8], y[: at + 8])
         assert stream.coef_ == pytest.approx(alone.coef_, rel=1e-6)
-    assert kept == [RegressionRows, RegressionRows, RegressionSums, RegressionSums, RegressionSums]
+    assert types == [RegressionRows, RegressionRows, RegressionSums, RegressionSums, RegressionSums]
     assert stream.coef_std_ == pytest.approx(whole.coef_std_, rel=1e-8)
     assert (0.5 * (whole._state.stats + few_sums(3))).n == 21.5
     halved = 0.5 * few_sums(3)

@@ -16,7 +16,7 @@ from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
-from tests.contract.cases import CASES, Case, bound, midway, random_rows
+from tests.contract.cases import CASES, Case, bound, posterior_midway, random_rows
 from tests.contract.measurements.evidence import row_log_joints, states
 
 
@@ -83,7 +83,7 @@ def test_truncation_that_keeps_all_states_is_exact(k: int, points: bool) -> None
     rng = np.random.default_rng(150 + k)
     rows = random_rows(rng, 20, 4, holes=bool(k % 2), weighted=True)
     exact = BinaryFactors(4, points=points, e_step=Exact())
-    q = midway(CASES["binary-ml-exact" if points else "binary-ard-exact"], rows, k, rng)[1]
+    q = posterior_midway(CASES["binary-ml-exact" if points else "binary-ard-exact"], rows, k, rng)[1]
     kept_all = replace(exact, e_step=Truncated(n_states=2**k, n_rounds=2 * k))
     one, two = (model.local_step(q, rows) for model in (exact, kept_all))
     assert two.mean == pytest.approx(one.mean, abs=1e-10)
@@ -97,7 +97,7 @@ def test_truncation_that_keeps_all_states_is_exact(k: int, points: bool) -> None
 def test_mean_field_with_one_cause_is_exact(name: str, holes: bool) -> None:
     rng = np.random.default_rng(3)
     rows = random_rows(rng, 20, 3, holes=holes, weighted=True)
-    model, q = midway(CASES[name], rows, 1, rng)
+    model, q = posterior_midway(CASES[name], rows, 1, rng)
     one, two = (replace(model, e_step=step).local_step(q, rows) for step in (MeanField(), Exact()))
     assert one.mean == pytest.approx(two.mean, abs=1e-12)
     heights = [bound(model, q, model.statistics(rows, local)) for local in (one, two)]
@@ -109,7 +109,7 @@ def test_richer_posteriors_are_never_worse(prior: str) -> None:
     """Given the same globals: mean field is below exact, fewer kept states are below more."""
     rng = np.random.default_rng(9)
     rows = random_rows(rng, 30, 4, holes=False, weighted=True)
-    model, q = midway(CASES[f"binary-{prior}-exact"], rows, 5, rng)
+    model, q = posterior_midway(CASES[f"binary-{prior}-exact"], rows, 5, rng)
 
     def height(step: Any) -> float:
         own = replace(model, e_step=step)
@@ -117,9 +117,9 @@ def test_richer_posteriors_are_never_worse(prior: str) -> None:
         return bound(own, q, own.statistics(rows, own.local_step(q, rows, local)))
 
     exact = height(Exact())
-    kept = [height(Truncated(n_states)) for n_states in (1, 2, 4, 8, 16, 32)]
-    assert np.all(np.diff(kept) >= -1e-9)
-    assert kept[-1] == pytest.approx(exact, rel=1e-10)
+    heights = [height(Truncated(n_states)) for n_states in (1, 2, 4, 8, 16, 32)]
+    assert np.all(np.diff(heights) >= -1e-9)
+    assert heights[-1] == pytest.approx(exact, rel=1e-10)
     assert height(MeanField()) < exact
     assert height(Automatic()) == exact
 
@@ -180,7 +180,7 @@ def test_bayesian_bound_is_expected_log_joint_plus_entropies(bayesian: Case, hol
     """E_q log p(x, z, pi, w, tau, alpha) - E_q log q, every density written out by itself, constants included."""
     rng = np.random.default_rng(8)
     rows = random_rows(rng, 25, 3, holes=holes, weighted=False)
-    model, q = midway(bayesian, rows, 2, rng)
+    model, q = posterior_midway(bayesian, rows, 2, rng)
     local = model.local_step(q, rows)
     ours = bound(model, q, model.statistics(rows, local))
 

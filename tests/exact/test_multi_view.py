@@ -22,7 +22,7 @@ from latens.models.likelihoods import Columns, Predictor
 from latens.models.likelihoods.counts import Counts
 from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
-from tests.contract.cases import CASES, bound, midway, random_rows
+from tests.contract.cases import CASES, bound, posterior_midway, random_rows
 from tests.contract.measurements import checks
 from tests.contract.models.noisy_or_cases import Cut
 from tests.contract.models.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE, log_counts
@@ -96,7 +96,7 @@ def planted(*errors: str) -> Any:
 def test_a_plain_loop_over_the_corrected_update_is_the_global_step(holes: bool) -> None:
     rng = np.random.default_rng(1)
     rows = random_rows(rng, 30, 4, holes=holes, weighted=True)
-    model, q = midway(CASE, rows, 3, rng)
+    model, q = posterior_midway(CASE, rows, 3, rng)
     sums = model.statistics(rows, model.local_step(q, rows))
     one, two = model.global_step(q, sums), planted()(4).global_step(q, sums)
     for name, view in one.views.items():
@@ -251,10 +251,10 @@ def log_likelihood(kind: str, y: Any, eta: Any) -> Any:
     kind=st.sampled_from(["bernoulli", "softplus"]),
     y=st.integers(0, 60),
     touch=st.floats(-25, 25),
-    elsewhere=st.floats(-60, 60),
+    other=st.floats(-60, 60),
 )
 def test_every_parabola_touches_at_its_point_and_lies_below_elsewhere(
-    kind: str, y: int, touch: float, elsewhere: float
+    kind: str, y: int, touch: float, other: float
 ) -> None:
     y = min(y, 1) if kind == "bernoulli" else y
     rows, at = Rows(np.array([[float(y)]])), np.array([[touch]])
@@ -268,7 +268,7 @@ def test_every_parabola_touches_at_its_point_and_lies_below_elsewhere(
 
     size = abs(constant) + abs(response * touch) + precision * touch**2 + 1
     assert parabola(touch) == pytest.approx(log_likelihood(kind, y, touch), abs=1e-9 * size)
-    assert parabola(elsewhere) <= log_likelihood(kind, y, elsewhere) + 1e-9 * (size + abs(parabola(elsewhere)))
+    assert parabola(other) <= log_likelihood(kind, y, other) + 1e-9 * (size + abs(parabola(other)))
 
 
 def test_a_curvature_that_is_too_small_would_not_bound_counts() -> None:

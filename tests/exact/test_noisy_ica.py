@@ -99,8 +99,8 @@ def test_a_turn_ends_where_no_other_is_higher(columns: int, sizes_only: bool) ->
     for j, i in np.argwhere(free):
         step = np.zeros((k, k))
         step[j, i] = 1e-5
-        ahead, behind = height(turn + step @ turn), height(turn - step @ turn)
-        assert (ahead - behind) / 2e-5 == pytest.approx(0, abs=0.05)
+        above, behind = height(turn + step @ turn), height(turn - step @ turn)
+        assert (above - behind) / 2e-5 == pytest.approx(0, abs=0.05)
     assert np.all(turn[~free] == 0)
 
 

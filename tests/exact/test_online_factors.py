@@ -109,9 +109,9 @@ def one_step(
     if isinstance(model, OnlineGradient):
         second = (local.spread + np.outer(m, m)) @ f
         with np.errstate(over="ignore", invalid="ignore"):
-            uphill = (np.outer(m, gap) - second) / psi
+            slope = (np.outer(m, gap) - second) / psi
             louder = 0.5 * ((gap**2 + np.sum(f * (second - 2 * np.outer(m, gap)), axis=0)) / psi - 1)
-            f, psi = f + model.learning_rate * uphill, psi * np.exp(model.learning_rate * louder)
+            f, psi = f + model.learning_rate * slope, psi * np.exp(model.learning_rate * louder)
             if not (
                 np.all(np.abs(f) < DIVERGED_BEYOND) and np.all((psi > 1 / DIVERGED_BEYOND) & (psi < DIVERGED_BEYOND))
             ):
@@ -210,10 +210,10 @@ def test_a_pass_takes_rows_of_any_layout_and_precision_and_leaves_its_start_alon
     before = q.loadings.mean.copy(), q.loadings.noise.copy(), q.center.copy()
     state, _ = walked(MODELS[name], q, np.asfortranarray(x), [60, 60])
     first, _ = walked(MODELS[name], q, x, [60])
-    kept = first.stats.zz.copy()
+    zz = first.stats.zz.copy()
     follow(MODELS[name], [Rows(x[60:])], first, combine=Accumulate())
     assert_same(state, step_by_step(MODELS[name], q, x.astype(float)))
-    assert np.array_equal(first.stats.zz, kept)
+    assert np.array_equal(first.stats.zz, zz)
     for old, new in zip(before, (q.loadings.mean, q.loadings.noise, q.center), strict=True):
         assert np.array_equal(old, new)
 

@@ -107,6 +107,6 @@ def test_factors_that_are_independent_given_a_row_cost_what_a_divergence_says() 
         n_components_=2, components_={"v": loadings}, noise_variance_={"v": noise}, scores_=np.zeros((7, 2))
     )
     precision = np.eye(2) + loadings / noise @ loadings.T
-    apart = np.diag(1 / np.diagonal(precision))  # the best independent Gaussian
-    divergence = 0.5 * (np.trace(precision @ apart) - 2 - np.linalg.slogdet(precision @ apart)[1])
+    covariance = np.diag(1 / np.diagonal(precision))  # the best independent Gaussian
+    divergence = 0.5 * (np.trace(precision @ covariance) - 2 - np.linalg.slogdet(precision @ covariance)[1])
     assert multi_view._joint_gain(model) == pytest.approx(7 * divergence)

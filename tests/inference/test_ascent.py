@@ -184,9 +184,9 @@ def test_an_ascent_that_was_broken_off_goes_on_to_the_same_bits(name: str, at: i
     rows = random_rows(rng, 50, 4, holes=True, weighted=True)
     model, batches = CASES[name].build(4), [rows[:20], rows[20:]]
     start = State(CASES[name].start(model, 3, rows.x, rng))
-    met: list[tuple[State, Any]] = []
-    whole = ascend(model, batches, start, tol=1e-3, on_state=lambda state, trace: met.append((state, trace)))
-    state, trace = met[at]
+    states: list[tuple[State, Any]] = []
+    whole = ascend(model, batches, start, tol=1e-3, on_state=lambda state, trace: states.append((state, trace)))
+    state, trace = states[at]
     again = ascend(model, batches, state, tol=1e-3, so_far=trace)
     assert heights_of(again) == heights_of(whole)
     assert [event.step for event in again.trace] == [event.step for event in whole.trace]

@@ -130,11 +130,11 @@ def test_a_callback_may_end_a_stream() -> None:
 
 
 def test_a_stream_that_was_broken_off_goes_on_to_the_same_end() -> None:
-    model, batches, met = Scripted([3.0, 5.0, 8.0, 9.0], exact=True), [some_rows(n) for n in (2, 3, 4, 5)], []
+    model, batches, states = Scripted([3.0, 5.0, 8.0, 9.0], exact=True), [some_rows(n) for n in (2, 3, 4, 5)], []
     whole = follow(
-        model, batches, State(Place()), combine=Accumulate(), every=2, on_state=lambda *pair: met.append(pair)
+        model, batches, State(Place()), combine=Accumulate(), every=2, on_state=lambda *pair: states.append(pair)
     )
-    state, trace = met[0]
+    state, trace = states[0]
     again = follow(model, batches[2:], state, combine=Accumulate(), every=2, so_far=trace)
     assert [event.elbo for event in again.trace] == [event.elbo for event in whole.trace] == [5.0, 9.0]
     assert again.state == whole.state

@@ -15,7 +15,7 @@ from latens.inference import extrapolated_ascent
 from latens.inference.ascent import ascend
 from latens.inference.extrapolated_ascent import ascend_in_leaps
 from latens.inference.sweep import serial_sweep
-from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.cases import CASES, posterior_midway, random_rows
 from tests.inference.toy import Place, Scripted, some_rows
 
 TOL = 1e-12
@@ -47,28 +47,28 @@ def test_leaps_end_where_plain_ascent_does_in_a_fraction_of_the_iterations() -> 
     passes: list[int] = []
     fit = ascend_in_leaps(model, batches, start, max_iter=5000, tol=TOL, enough=never, sweep=counted(passes))
     assert fit.elbo == pytest.approx(plain.elbo, abs=1e-7)
-    apart = Chart(fit.state.q).coordinates(plain.state.q)
-    assert apart is not None
-    assert np.abs(apart).max() < 1e-4
+    gap = Chart(fit.state.q).coordinates(plain.state.q)
+    assert gap is not None
+    assert np.abs(gap).max() < 1e-4
     assert len(passes) < 0.3 * len(plain.trace)
 
 
 def test_a_leap_that_lowers_the_bound_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batches, start = close_clusters()
     plain = ascend(model, batches, start, max_iter=40, tol=TOL)
-    rng, leapt = np.random.default_rng(0), []
+    rng, ends = np.random.default_rng(0), []
 
-    def astray(points: Any) -> Any:
+    def wrong_leap(points: Any) -> Any:
         chart = Chart(points[-1])
-        leapt.append(chart.at(rng.normal(size=chart.size)))
-        return leapt[-1]
+        ends.append(chart.at(rng.normal(size=chart.size)))
+        return ends[-1]
 
-    monkeypatch.setattr(extrapolated_ascent, "_leap", astray)
+    monkeypatch.setattr(extrapolated_ascent, "_leap", wrong_leap)
     passes: list[int] = []
     fit = ascend_in_leaps(
         model, batches, start, max_iter=40 + 5, tol=TOL, enough=never, sweep=counted(passes)
     )  # one iteration is lost for each leap
-    assert len(leapt) == 5
+    assert len(ends) == 5
     assert len(passes) == 45
     assert fit.elbo == pytest.approx(plain.elbo, abs=1e-9)
 
@@ -96,7 +96,7 @@ def test_a_posterior_without_coordinates_takes_plain_iterations() -> None:
 @pytest.mark.parametrize("name", list(CASES))
 def test_coordinates_of_another_point_lead_to_it(name: str) -> None:
     rng = np.random.default_rng(40)
-    _, q = midway(CASES[name], random_rows(rng, 20, 3, holes=True, weighted=True), 2, rng)
+    _, q = posterior_midway(CASES[name], random_rows(rng, 20, 3, holes=True, weighted=True), 2, rng)
     chart = Chart(q)
     there = 0.1 * rng.normal(size=chart.size)
     found = chart.coordinates(chart.at(there))

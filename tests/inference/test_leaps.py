@@ -12,7 +12,7 @@ import pytest
 from latens.core import Iteration, Rows, State
 from latens.estimators.noisy_ica.starts import posterior_at
 from latens.inference.ascent import ascend
-from latens.inference.leaps import leapt
+from latens.inference.leaps import leap
 from latens.models.noisy_ica.model import NoisyIca
 from tests.contract.models.ica_cases import start
 
@@ -56,7 +56,7 @@ def walked(
 
     state = State(q, Sums())
     for _ in range(n):
-        state, event = leapt(model or Vectors(), state, trace, iterate, 1e-9)
+        state, event = leap(model or Vectors(), state, trace, iterate, 1e-9)
         trace.append(event)
     return state, [event.elbo for event in trace]
 
@@ -121,10 +121,10 @@ def test_coordinates_come_back_and_a_turn_costs_no_more_where_noise_is_small() -
     q, stats = state.q, state.stats
     at = model.coordinates(q)
     assert model.coordinates(model.at(q, at)) == pytest.approx(at, rel=1e-12, abs=1e-12)
-    mixed, apart = np.zeros_like(at), np.zeros_like(at)
+    mixed, single = np.zeros_like(at), np.zeros_like(at)
     mixed[: 3 * 6] = (1e-3 * q.loadings.mean[[1, 0, 2]]).ravel()
-    apart[: 3 * 6] = np.linalg.norm(mixed) * rng.normal(size=18) / np.sqrt(18)
-    products = model.products(q, stats, np.stack([mixed, apart]))
+    single[: 3 * 6] = np.linalg.norm(mixed) * rng.normal(size=18) / np.sqrt(18)
+    products = model.products(q, stats, np.stack([mixed, single]))
     assert products == pytest.approx(products.T)
     assert products[0, 0] < 0.2 * products[1, 1]
     assert np.all(np.linalg.eigvalsh(products) > 0)

@@ -21,7 +21,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, RobbinsMonro, update
 from latens.inference.progress import ProgressBar
 from latens.inference.sweep import ThreadedSweep, note_blocks, serial_sweep
-from tests.contract.cases import CASES, bound, midway, random_rows, settled
+from tests.contract.cases import CASES, bound, posterior_midway, random_rows, settled
 from tests.inference.toy import Place, Scripted, some_rows
 
 
@@ -122,7 +122,7 @@ def test_slow_steps_are_followed_to_their_end() -> None:
 def test_leaps_end_where_steps_do(name: str) -> None:
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 60, 4, holes=True, weighted=False)
-    model, q = midway(CASES[name], rows, 3, rng)
+    model, q = posterior_midway(CASES[name], rows, 3, rng)
     assert local_fixed_point(model, q, rows).mean == pytest.approx(settled(model, q, rows, 2000).mean, abs=1e-6)
 
 
@@ -134,7 +134,7 @@ def test_settled_codes_do_not_depend_on_other_rows_or_on_weights() -> None:
     rng = np.random.default_rng(3)
     rows = random_rows(rng, 40, 4, holes=True, weighted=True)
     for name in ("binary-ard-mean-field", "binary-ml-exact", "binary-ard-truncated"):
-        model, q = midway(CASES[name], rows, 3, rng)
+        model, q = posterior_midway(CASES[name], rows, 3, rng)
         whole = local_fixed_point(model, q, rows, tol=1e-12).mean
         alone = local_fixed_point(model, q, replace(rows, weight=None)[5:6], tol=1e-12).mean
         assert alone == pytest.approx(whole[5:6], abs=1e-9)

@@ -82,8 +82,8 @@ def test_damaged_files_are_read_or_refused(seed: int, tmp_path: Path) -> None:
         except latens.errors.TableRefused:
             continue
         n_read += 1
-        kept = [role for role in table.columns["treatment"] if role == "kept"]
-        assert table.frame.shape == (table.n_rows, len(kept))
+        used_columns = [role for role in table.columns["treatment"] if role == "kept"]
+        assert table.frame.shape == (table.n_rows, len(used_columns))
         matrix = table.matrix()
         assert not np.isinf(matrix.toarray() if issparse(matrix) else matrix).any()
     assert n_read >= 5  # so that reading is tried too

@@ -53,8 +53,8 @@ def test_new_samples_get_the_factors_that_the_model_itself_gives(groups: int, tm
     whole, spread = read.impute(new, return_std=True, groups=given)
     assert list(whole["rna"].columns) == list(new["rna"].columns)
     ours = model.impute(new, groups=given)["rna"].iloc[:10, :5].to_numpy()
-    apart = whole["rna"].iloc[:10, :5].to_numpy() - ours
-    assert np.sqrt(np.mean(apart**2)) < 0.1 * ours.std()
+    gap = whole["rna"].iloc[:10, :5].to_numpy() - ours
+    assert np.sqrt(np.mean(gap**2)) < 0.1 * ours.std()
     assert (spread["rna"].iloc[:10, :5].to_numpy() > 0).all()
     assert (spread["rna"].iloc[10:].to_numpy() == 0).all()
 

@@ -20,7 +20,7 @@ from latens.inference.search.journal import Entry, Notes
 from latens.io.checkpoint import CheckpointStore
 from latens.io.encoding import decode, encode
 from latens.system.atomic_write import _draft_stem
-from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.cases import CASES, posterior_midway, random_rows
 
 
 def notes(number: int, size: int = 3) -> Notes:
@@ -186,7 +186,7 @@ def test_removal_leaves_nothing(store: CheckpointStore) -> None:
 def test_every_local_posterior_that_is_kept_comes_back_as_it_was(name: str) -> None:
     case, rng = CASES[name], np.random.default_rng(0)
     rows = random_rows(rng, 12, 4, holes=True, weighted=False)
-    model, q = midway(case, rows, 2, rng)
+    model, q = posterior_midway(case, rows, 2, rng)
     if model.exact_local(q):
         return  # found again without it
     local, arrays = without_transients(model.local_step(q, rows)), list[np.ndarray]()

@@ -65,8 +65,8 @@ def test_the_records_are_what_the_models_can_reach_and_no_more() -> None:
             # a model that compresses its rows keeps their sum as its statistics; one that walks tells its own
             for method in {"prior", "statistics", "compress", "walk", "_nothing"}.intersection(dir(model)):
                 reached |= records_declared(get_type_hints(getattr(model, method))["return"])
-        for kept in getattr(estimator, "file_attributes", ()):
-            reached |= records_declared(get_type_hints(estimator)[kept])
+        for attribute in getattr(estimator, "file_attributes", ()):
+            reached |= records_declared(get_type_hints(estimator)[attribute])
     reached |= {
         StoredJournal,
         StoredEntry,

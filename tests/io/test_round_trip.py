@@ -99,7 +99,7 @@ def test_callbacks_and_generators_stay_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("param", "value", "kept"),
+    ("param", "value", "loaded_value"),
     [
         ("n_components", 4.0, 4.0),
         ("n_components", np.int64(4), 4),
@@ -112,9 +112,9 @@ def test_callbacks_and_generators_stay_behind(tmp_path: Path) -> None:
         ("init", {"parts": (1, None, "x")}, {"parts": (1, None, "x")}),
     ],
 )
-def test_parameters_come_back_as_plain_values(param: str, value: Any, kept: Any, tmp_path: Path) -> None:
+def test_parameters_come_back_as_plain_values(param: str, value: Any, loaded_value: Any, tmp_path: Path) -> None:
     loaded = again(fitted().set_params(**{param: value}), tmp_path)
-    assert difference(getattr(loaded, param), kept) is None
+    assert difference(getattr(loaded, param), loaded_value) is None
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i8", "|b1", "|u1", ">i2"])

@@ -15,7 +15,7 @@ from latens.errors import FileRefused
 from tests.io.refusals.forging import Forgery
 
 
-def begun(sparse: bool = False) -> Any:
+def new_stream(sparse: bool = False) -> Any:
     rng = np.random.default_rng(0)
     x = (rng.random((60, 5)) < 0.4).astype(float)
     model = latens.BernoulliMixture(2, random_state=0, max_iter=20)
@@ -25,10 +25,10 @@ def begun(sparse: bool = False) -> Any:
 
 
 def test_a_fit_keeps_no_rows_and_a_stream_keeps_them(tmp_path: Path) -> None:
-    stream = begun()
+    stream = new_stream()
     loaded = latens.load(latens.save(stream, tmp_path / "stream"))
     assert np.array_equal(loaded.stream_.reservoir.values, stream.stream_.reservoir.values)
-    fitted = begun().fit(stream.stream_.reservoir.values)
+    fitted = new_stream().fit(stream.stream_.reservoir.values)
     assert latens.load(latens.save(fitted, tmp_path / "fit")).stream_ is None
 
 
@@ -43,7 +43,7 @@ def test_a_fit_keeps_no_rows_and_a_stream_keeps_them(tmp_path: Path) -> None:
     ],
 )
 def test_lies_about_the_rows_kept_are_refused(path: str, change: Any, message: str, tmp_path: Path) -> None:
-    forged = Forgery(latens.save(begun(), tmp_path / "honest"))
+    forged = Forgery(latens.save(new_stream(), tmp_path / "honest"))
     where = f"attributes.stream_.reservoir.{path}"
     forged.put(where, change(forged.get(where)))
     with pytest.raises(FileRefused, match=message):
@@ -58,7 +58,7 @@ def test_lies_about_the_rows_kept_are_refused(path: str, change: Any, message: s
     ],
 )
 def test_lies_about_sparse_rows_are_refused(path: str, change: Any, message: str, tmp_path: Path) -> None:
-    forged = Forgery(latens.save(begun(sparse=True), tmp_path / "honest"))
+    forged = Forgery(latens.save(new_stream(sparse=True), tmp_path / "honest"))
     where = f"attributes.stream_.reservoir.{path}"
     forged.put(where, change(forged.get(where)))
     with pytest.raises(FileRefused, match=message):
@@ -75,14 +75,14 @@ def test_lies_about_sparse_rows_are_refused(path: str, change: Any, message: str
     ],
 )
 def test_counts_that_cannot_be_are_refused(where: str, name: str, value: float, tmp_path: Path) -> None:
-    forged = Forgery(latens.save(begun(), tmp_path / "honest"))
+    forged = Forgery(latens.save(new_stream(), tmp_path / "honest"))
     forged.at(f"attributes.stream_.{where}")[name] = value
     with pytest.raises(FileRefused, match=r"of a stream|of its stream"):
         latens.load(forged.write(tmp_path / "model"))
 
 
 def forgetful(path: Path) -> Forgery:
-    rows = begun().stream_.reservoir.values
+    rows = new_stream().stream_.reservoir.values
     return Forgery(latens.save(latens.BernoulliMixture(2, random_state=0, forget=0.01).partial_fit(rows), path))
 
 

@@ -46,8 +46,8 @@ def test_there_is_a_step_from_every_earlier_version() -> None:
 
 def test_names_are_those_of_the_next_version(step: Step) -> None:
     share = record("Share", mean={"array": 0})
-    kept = {"dict": {"plain_": True, "other_": {"tuple": [share, [share]]}}}
-    old = header(record("Fitted", model=record("Model", usage=deepcopy(share)), kept=deepcopy(kept)))
+    attributes = {"dict": {"plain_": True, "other_": {"tuple": [share, [share]]}}}
+    old = header(record("Fitted", model=record("Model", usage=deepcopy(share)), kept=deepcopy(attributes)))
     assert upgrade(old, []) == set()
     new = record("PointBeta", point={"array": 0})
     assert (old["version"], old["estimator"], old["params"]) == (2, "New", {"first": 1, "b": 2})

@@ -165,7 +165,7 @@ def put(path: str, change: Callable[[np.ndarray], Any]) -> Lie:
     return lambda f: f.put(path, np.asarray(change(f.get(path))))
 
 
-def kept(**changes: Any) -> Lie:
+def changed_attributes(**changes: Any) -> Lie:
     return at("attributes", **changes)
 
 
@@ -194,8 +194,8 @@ LIES: dict[str, tuple[Lie, str]] = {
     "a view that the sums lack": (dropped("state.stats.views", "view2"), "MultiViewStatistics and its model tell"),
     "no layout": (dropped("attributes", "layout_"), "tells of views without layout_"),
     "no deviances": (dropped("attributes", "deviances_"), "tells of views without deviances_"),
-    "something else that is kept": (kept(os="x"), "keeps no 'os'"),
-    "a layout that is a text": (kept(layout_="x"), "layout_ is a str"),
+    "something else that is kept": (changed_attributes(os="x"), "keeps no 'os'"),
+    "a layout that is a text": (changed_attributes(layout_="x"), "layout_ is a str"),
     "a column more in the layout": (
         lambda f: f.at("attributes.layout_.features.0").append("x"),
         "different views or columns",
@@ -260,10 +260,10 @@ LIES: dict[str, tuple[Lie, str]] = {
     "infinite deviances": (put("attributes.deviances_.none", lambda x: x * np.inf), "NaN or infinity"),
     "scores of other factors": (put("attributes.scores_", lambda x: x[:, :0]), r"scores_ has shape \(60, 0\)"),
     "scores without names": (dropped("attributes", "row_names_"), "tells scores_, group_of_ alone"),
-    "names of other samples": (kept(row_names_={"tuple": ["a", "b"]}), "2 names for 60 samples"),
+    "names of other samples": (changed_attributes(row_names_={"tuple": ["a", "b"]}), "2 names for 60 samples"),
     "groups of no sample": (put("attributes.group_of_", lambda x: x + 7), "does not give each of 60 samples one of 1"),
-    "several views as one table": (kept(_plain=True), "or it is one table"),
-    "a truth value that is a number": (kept(_plain=1), "_plain is a int"),
+    "several views as one table": (changed_attributes(_plain=True), "or it is one table"),
+    "a truth value that is a number": (changed_attributes(_plain=1), "_plain is a int"),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from latens.core import Rows, State
 from latens.inference.ascent import ascend
-from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.cases import CASES, posterior_midway, random_rows
 
 N, D, K = 20, 3, 2
 
@@ -37,7 +37,7 @@ def one_code(name: str, value: int) -> np.ndarray:
 def setting(name: str) -> tuple[Any, Any, Rows]:
     case = CASES[name]
     rows = random_rows(np.random.default_rng(3), N, D, holes=True, weighted=False)
-    model, q = midway(case, rows, K, np.random.default_rng(4))
+    model, q = posterior_midway(case, rows, K, np.random.default_rng(4))
     return model, q, rows
 
 

@@ -159,7 +159,7 @@ def main() -> int:
         tests = list(dict.fromkeys(mutant.tests for mutant in chosen))
         without = {each: pool.submit(bench.status, None, each) for each in tests}
 
-        def tried(mutant: Mutant) -> bool:
+        def is_caught(mutant: Mutant) -> bool:
             began = time.monotonic()
             with_it = bench.status(mutant, mutant.tests)
             seconds = time.monotonic() - began
@@ -167,7 +167,7 @@ def main() -> int:
             say(f"{mutant.file}: {mutant.name}: {answer} ({seconds:.0f} s)")
             return answer == "caught"
 
-        caught = sum(pool.map(tried, chosen))
+        caught = sum(pool.map(is_caught, chosen))
     say(f"{caught} of {len(chosen)} planted bugs were caught")
     return caught != len(chosen)
 

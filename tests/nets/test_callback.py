@@ -151,11 +151,11 @@ def test_only_the_first_process_collects(tmp_path):
     taking = callback(SWAG, rank=0, start=0.0)
     training = trainer(lightning, tmp_path, [taking])
     training.strategy.set_world_ranks = lambda: None
-    type(training).is_global_zero, kept = property(lambda self: False), type(training).is_global_zero
+    type(training).is_global_zero, is_global_zero = property(lambda self: False), type(training).is_global_zero
     try:
         training.fit(line(), loader)
     finally:
-        type(training).is_global_zero = kept
+        type(training).is_global_zero = is_global_zero
     assert taking.posterior is None
     assert taking.state_dict() == {}
 

@@ -48,7 +48,7 @@ def test_all_methods_are_compared_split_by_split():
     summary, pairs, calibration, costs, runs, scales = result.tables
     assert [row[0] for row in summary.rows] == [row[0] for row in calibration.rows] == list(uci_nets.METHODS)
     assert all(0 <= row[1] < 0.3 for row in calibration.rows)
-    words = {kind: kept for _, kind, _, kept in costs.rows}
+    words = {kind: n_words for _, kind, _, n_words in costs.rows}
     assert words["SWAG"] == words["FactorPosterior"] == 2 + experiment.quick.rank
     assert words["transport"] == pytest.approx(3 + 2 * experiment.quick.rank, abs=5)  # and K x K numbers
     assert len(runs.rows) == len(uci_nets.METHODS) * experiment.quick.n_splits * experiment.quick.n_seeds

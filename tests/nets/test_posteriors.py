@@ -70,10 +70,10 @@ def test_the_least_direction_is_the_one_dropped():
     inner, n = root @ root.T, 12
     scale = np.sqrt((1 - 1 / n) * np.array([1, 1, 1, 1, 1 / n]))
     mirror, dual = _least_lost(inner, n)
-    kept = (np.sqrt(1 - 1 / n) * np.eye(4, 5) - np.outer(mirror[:4], dual)) / scale
+    basis = (np.sqrt(1 - 1 / n) * np.eye(4, 5) - np.outer(mirror[:4], dual)) / scale
     least = np.linalg.eigh(inner * scale * scale[:, None])[1][:, 0]
-    assert kept @ kept.T == pytest.approx(np.eye(4), abs=1e-12)
-    assert kept @ least == pytest.approx(np.zeros(4), abs=1e-12)
+    assert basis @ basis.T == pytest.approx(np.eye(4), abs=1e-12)
+    assert basis @ least == pytest.approx(np.zeros(4), abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -28,8 +28,8 @@ def test_every_node_arrow_and_frame_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_documentation_shows_the_description_of_today(name: str) -> None:
-    kept = (DOCS / "images" / "graphs" / f"{name}.svg").read_text(encoding="utf-8")
-    assert kept == draw(Figure(graph_chart(GRAPHS[name]), name=name)), "run docs/images/graphs.py"
+    picture = (DOCS / "images" / "graphs" / f"{name}.svg").read_text(encoding="utf-8")
+    assert picture == draw(Figure(graph_chart(GRAPHS[name]), name=name)), "run docs/images/graphs.py"
 
 
 def test_every_page_of_a_model_shows_its_graph() -> None:

@@ -349,12 +349,12 @@ def test_scores_and_the_filled_table_can_be_taken_along_without_a_script(factors
     holes = X.copy()
     holes[3, 1] = holes[7, 4] = np.nan
     text = report(model, holes, tmp_path / "page.html").read_text(encoding="utf-8")
-    taken = {
+    tables = {
         file: np.genfromtxt(b64decode(data).decode().splitlines(), delimiter=",", skip_header=1)[:, 1:]
         for file, data in re.findall(r'download="([\w.]+)" href="data:text/csv;charset=utf-8;base64,([^"]+)"', text)
     }
-    np.testing.assert_allclose(taken["scores.csv"], model.transform(holes), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(taken["filled.csv"], model.impute(holes), rtol=1e-4)
+    np.testing.assert_allclose(tables["scores.csv"], model.transform(holes), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(tables["filled.csv"], model.impute(holes), rtol=1e-4)
 
 
 def test_tables_too_long_for_the_page_are_a_line_to_type(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def posterior_of(rank: int = 3, outputs: int = 2) -> tuple[Any, Any]:
     found = latens.nets.FactorPosterior(net, rank=rank)
     for _ in range(60):
         step = torch.randn(())
-        for p, base, along in zip(net.parameters(), start, together, strict=True):
-            p.data.copy_(base + 0.3 * step * along + 0.02 * torch.randn_like(p))
+        for p, base, direction in zip(net.parameters(), start, together, strict=True):
+            p.data.copy_(base + 0.3 * step * direction + 0.02 * torch.randn_like(p))
         found.update()
     return net, found
 

@@ -121,9 +121,9 @@ def test_views_take_covariates_from_columns_of_a_dataframe(client: Any) -> None:
         site=np.where(site, "Rome", "Oslo"), part=np.repeat(np.arange(4), 600)
     )
     parts = dask.dataframe.from_pandas(frame, npartitions=4)
-    kept = parts[parts.part != 2][[*"abcde", "site"]]  # one partition has no row left
+    full_parts = parts[parts.part != 2][[*"abcde", "site"]]  # one partition has no row left
     few = {"n_components": 3, "random_state": 0, "max_iter": 5, "tol": 0, "moves": False}
-    found = latens.MultiViewFactorAnalysis(**few).fit(kept, covariates=["site"])
+    found = latens.MultiViewFactorAnalysis(**few).fit(full_parts, covariates=["site"])
     own = frame[frame.part != 2]
     usual = latens.MultiViewFactorAnalysis(**few).fit(own[list("abcde")], covariates=own[["site"]])
     assert found.covariate_names_ == usual.covariate_names_ == ("site = Rome",)
@@ -132,7 +132,7 @@ def test_views_take_covariates_from_columns_of_a_dataframe(client: Any) -> None:
         found.transform(own[list("abcde")])
     assert len(found.transform(own[list("abcde")], covariates=own[["site"]])) == len(own)
     with pytest.raises(ValueError, match="names of columns of a Dask dataframe"):
-        latens.MultiViewFactorAnalysis(**few).fit(kept, covariates=["town"])
+        latens.MultiViewFactorAnalysis(**few).fit(full_parts, covariates=["town"])
 
 
 def test_dataframes_of_unknown_divisions_and_empty_partitions(client: Any) -> None:
@@ -142,8 +142,8 @@ def test_dataframes_of_unknown_divisions_and_empty_partitions(client: Any) -> No
     frame = pandas.DataFrame(X, columns=list("abcde"))
     frame["part"] = np.repeat(np.arange(4), 600)
     parts = dask.dataframe.from_pandas(frame, npartitions=4)
-    kept = parts[parts.part != 2][list("abcde")]  # one partition has no row left
-    model = mixture().fit(kept)
+    full_parts = parts[parts.part != 2][list("abcde")]  # one partition has no row left
+    model = mixture().fit(full_parts)
     assert model.elbo_ == pytest.approx(mixture().fit(X[frame.part != 2]).elbo_, rel=1e-12)
     assert model.feature_names_in_.tolist() == list("abcde")
     with pytest.raises(ValueError, match="column 'name' of X holds"):

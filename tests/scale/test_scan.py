@@ -283,8 +283,8 @@ def test_a_data_loader_keeps_its_order() -> None:
     drawn = BatchSampler(RandomSampler(data), 100, drop_last=False)
     with pytest.raises(ValueError, match="by a RandomSampler"):
         latens.scan(DataLoader(data, batch_sampler=drawn))
-    kept = BatchSampler(SequentialSampler(data), 100, drop_last=False)
-    np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_sampler=kept))), X)
+    sampler = BatchSampler(SequentialSampler(data), 100, drop_last=False)
+    np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_sampler=sampler))), X)
 
 
 def test_blocks_of_a_function_that_change_from_pass_to_pass_are_refused() -> None:

@@ -80,16 +80,16 @@ def _inverse_gaussian(z: Floats, rng: np.random.Generator) -> Floats:
 def _accept(x: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Whether each proposal is kept, by partial sums of its series."""
     total = _term(x, 0)
-    height, kept, open_ = rng.random(x.shape) * total, np.zeros(x.shape, dtype=bool), np.arange(x.size)
+    height, accepted, open_ = rng.random(x.shape) * total, np.zeros(x.shape, dtype=bool), np.arange(x.size)
     n = 0
     while len(open_):
         n += 1
         total[open_] += (-1) ** n * _term(x[open_], n)
         inside = height[open_] <= total[open_]
         if n % 2:
-            kept[open_[inside]] = True
+            accepted[open_[inside]] = True
         open_ = open_[~inside] if n % 2 else open_[inside]
-    return kept
+    return accepted
 
 
 def _term(x: Floats, n: int) -> Floats:

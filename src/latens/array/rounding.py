@@ -34,8 +34,8 @@ def rounding_variances(x: Floats, precision: Floats | float = 0.0) -> Floats | N
 def step(values: Floats, precision: float = 0.0) -> float:
     """The distance of which all differences are multiples; 0 where most values occur once, or no step fits."""
     values = np.sort(np.asarray(values, dtype=np.float64))
-    apart = max(LARGEST_GAP * float(values.std()), ROUNDINGS * precision)
-    levels = values[np.concatenate([[True], np.diff(values) > apart])]
+    largest_gap = max(LARGEST_GAP * float(values.std()), ROUNDINGS * precision)
+    levels = values[np.concatenate([[True], np.diff(values) > largest_gap])]
     if not 1 < len(levels) <= len(values) / 2:
         return 0.0
     gap = float(np.diff(levels).min())

@@ -327,8 +327,8 @@ def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
     test = " & ".join(["(X == X).all(axis=1)", *(["(y == y)"] if "y" in given.code else [])])
     lines = [f"{name} = {word}" for name, word in given.code.items()]
     lines += [f"whole = numpy.asarray({test})", "X = X[whole]", *(f"{name} = {name}[whole]" for name in given.code)]
-    kept = {name: np.asarray(value)[whole] for name, value in given.values.items()}
-    return rows[whole], Beside(kept, {name: name for name in given.code}), ["import numpy", *lines]
+    values_of_rows = {name: np.asarray(value)[whole] for name, value in given.values.items()}
+    return rows[whole], Beside(values_of_rows, {name: name for name in given.code}), ["import numpy", *lines]
 
 
 def _read_for(fitted: Any, source: Any, arguments: dict[str, Any]) -> tuple[Intake, str]:
@@ -441,8 +441,8 @@ def _whole_as_given(columns: dict[str, Any], table: Encoded) -> dict[str, Any]:
     for column in table.columns:
         given = table.matrix[:, [place]]
         place += len(column.encoded_names)
-        kept = column.kind in ("number", "scale", "count") and not column.log1p and column.name not in table.texts
-        if not kept or column.name not in out:
+        is_number = column.kind in ("number", "scale", "count") and not column.log1p and column.name not in table.texts
+        if not is_number or column.name not in out:
             continue
         seen = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=float)[:, 0]
         whole = np.isnan(seen) | (seen == np.floor(seen))

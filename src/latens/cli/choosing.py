@@ -50,7 +50,7 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     from latens.cli.model_names import model_for
 
     page = None if out is None else new_file(out)
-    aside = ["--covariates"] * bool(reading["covariates"]) + ["--exposure total"] * _is_total(reading)
+    options_of_fit = ["--covariates"] * bool(reading["covariates"]) + ["--exposure total"] * _is_total(reading)
     known: dict[str, Any] = {"exposure": None} if _is_total(reading) else {}
     known |= {"covariates": (), "drop": (*reading["drop"], *reading["covariates"])}
     table = read_table(file, **reading | known)
@@ -58,8 +58,8 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
         raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
     if not (as_json or quiet):
         click.echo(printable(f"{table.source}: {table.sentence()}"))
-        if aside:
-            click.echo(f"  structures are tried without {' and '.join(aside)}; the fit takes them")
+        if options_of_fit:
+            click.echo(f"  structures are tried without {' and '.join(options_of_fit)}; the fit takes them")
     with Progress(quiet=quiet or as_json) as progress:
         progress("trying structures")
         seconds = None if max_time is None else _positive(max_time)

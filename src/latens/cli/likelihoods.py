@@ -118,16 +118,16 @@ def _by_column(table: Intake, chosen: dict[str, str]) -> dict[str, str]:
     from latens.intake.raw_table import RawTable
 
     (part,) = table.parts.values()
-    kept = {column.name: column.kind for column in part.columns if column.is_kept}
+    kinds = {column.name: column.kind for column in part.columns if column.is_kept}
     places = {column.name: j for j, column in enumerate(part.columns)}
     out: dict[str, str] = {}
     for name, kind in chosen.items():
-        together = [] if name in kept else [each for each, own in kept.items() if own in VIEWS.get(name, ())]
+        together = [] if name in kinds else [each for each, own in kinds.items() if own in VIEWS.get(name, ())]
         if kind in COUNT_LIKELIHOODS and name in ("numbers", "counts") and isinstance(part.table, RawTable):
             columns = {each: part.table.values[places[each]] for each in together}
             together = _that_can(name, kind, {each: _unfit(kind, name, columns[each], False) for each in together})
         out |= dict.fromkeys(together or [name], kind)
-    return out | {name: kind for name, kind in chosen.items() if name in kept}
+    return out | {name: kind for name, kind in chosen.items() if name in kinds}
 
 
 def is_one_frame(table: Intake) -> bool:

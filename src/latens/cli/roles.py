@@ -70,7 +70,7 @@ def beside(fitted: Any, source: Any, options: Mapping[str, Any]) -> Beside:
 
     named = _named(options)
     _check(fitted, named, "groups" in options)
-    total, elsewhere = named["exposure"] == TOTAL, ":" in (named["groups"] or "")
+    total, groups_of_file = named["exposure"] == TOTAL, ":" in (named["groups"] or "")
     wanted = columns_aside(fitted, options)
     values: dict[str, Any] = {"exposure": TOTAL} if total else {}
     code = {"exposure": repr(TOTAL)} if total else {}
@@ -89,7 +89,7 @@ def beside(fitted: Any, source: Any, options: Mapping[str, Any]) -> Beside:
             else:
                 values[ARGUMENTS[role]] = table.numbers_aside(role, f"--{role}")
                 code[ARGUMENTS[role]] = f"{TABLE}.numbers_aside({role!r})"
-    if elsewhere:
+    if groups_of_file:
         path, _, column = str(named["groups"]).rpartition(":")
         values["groups"] = read_groups(None, str(named["groups"]))
         code["groups"] = f"{read_call(path, {'groups': column})}.groups()"

@@ -132,7 +132,7 @@ class Chart:
         """How many coordinates each field has."""
         return [leaf.size for leaf in self._leaves]
 
-    def along(self, i: int, step: float) -> Any:
+    def shift(self, i: int, step: float) -> Any:
         """The dataclass with coordinate i at `step`, the others at 0."""
         at = int(np.searchsorted(self._ends, i, side="right"))
         leaf = self._leaves[at]
@@ -278,8 +278,8 @@ def _simplex(x: Floats) -> Moves:
         return np.asarray((here * (slope - np.sum(here * slope, axis=-1, keepdims=True)))[free])
 
     def find(other: Floats) -> Floats:
-        apart, largest = np.log(other / x), np.argmax(x, axis=-1)[..., None]
-        return np.asarray((apart - np.take_along_axis(apart, largest, axis=-1))[free])
+        ratios, largest = np.log(other / x), np.argmax(x, axis=-1)[..., None]
+        return np.asarray((ratios - np.take_along_axis(ratios, largest, axis=-1))[free])
 
     return move, pull, find, int(free.sum())
 

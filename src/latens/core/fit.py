@@ -76,5 +76,5 @@ def transient() -> Any:
 
 def without_transients(local: Any) -> Any:
     """The part of a local posterior that outlives its block."""
-    gone = {f.name: None for f in fields(local) if f.metadata.get("transient")}
-    return replace(local, **gone) if gone else local
+    transients = {f.name: None for f in fields(local) if f.metadata.get("transient")}
+    return replace(local, **transients) if transients else local

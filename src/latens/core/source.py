@@ -158,9 +158,9 @@ class in_parts:  # noqa: N801 (used as a function: a step made of a step)
         size = rows_of_block(self.n_rows, int(rows.x.shape[1]) + self.floats_per_row, PART_FLOATS)
         parts = [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)] or [rows]
         carried = (carried,) * len(parts) if carried is None or isinstance(carried, Unkept) else carried
-        pairs = [self.step(part, kept) for part, kept in zip(parts, carried, strict=True)]
-        kept = tuple(one for one, _ in pairs)
-        return (None if all(one is None for one in kept) else kept), self.add([stats for _, stats in pairs])
+        pairs = [self.step(part, locals_) for part, locals_ in zip(parts, carried, strict=True)]
+        locals_ = tuple(one for one, _ in pairs)
+        return (None if all(one is None for one in locals_) else locals_), self.add([stats for _, stats in pairs])
 
 
 def _survey_step(rows: Rows, _: Any) -> tuple[None, Survey]:

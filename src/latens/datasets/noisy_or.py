@@ -87,11 +87,11 @@ def make_noisy_or(
     masks = np.array([[float(pixel) for pixel in rows.replace(" ", "")] for rows in PICTURES.values()])
     n, rng = whole("n_samples", n_samples, smallest=1), generator(random_state)
     usage = probabilities("activity", activity, len(masks))
-    kept = 1 - probabilities("failure", failure, 1)[0]
+    probability = 1 - probabilities("failure", failure, 1)[0]
     leaks = np.full(masks.shape[1], probabilities("leak", leak, 1)[0])
     codes = (rng.random((n, len(masks))) < usage).astype(np.float64)
     names = tuple(f"pixel {j // 8},{j % 8}" for j in range(64))
-    return _lit(codes, CauseTruth(kept * masks, codes, usage, leaks, names, tuple(PICTURES), (8, 8)), rng)
+    return _lit(codes, CauseTruth(probability * masks, codes, usage, leaks, names, tuple(PICTURES), (8, 8)), rng)
 
 
 def make_baskets(
@@ -126,9 +126,11 @@ def make_baskets(
     ((100, 45), 'pasta dinner', ('bread', 'butter', 'jam'))
     """
     n, rng = whole("n_samples", n_samples, smallest=1), generator(random_state)
-    products = tuple(dict.fromkeys(product for bought in OCCASIONS.values() for product in bought))
-    kept = probabilities("strength", strength, 1)[0]
-    components = np.array([[kept * (product in bought) for product in products] for bought in OCCASIONS.values()])
+    products = tuple(dict.fromkeys(product for basket in OCCASIONS.values() for product in basket))
+    probability = probabilities("strength", strength, 1)[0]
+    components = np.array(
+        [[probability * (product in basket) for product in products] for basket in OCCASIONS.values()]
+    )
     leaks = np.full(len(products), probabilities("leak", leak, 1)[0])
     customer = rng.integers(len(CUSTOMERS), size=n)
     codes = (rng.random((n, len(OCCASIONS))) < CUSTOMERS[customer]).astype(np.float64)

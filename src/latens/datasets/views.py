@@ -189,9 +189,9 @@ def _view(
 def _lacking(n: int, m: int, chance: float, rng: np.random.Generator) -> np.ndarray:
     """(n, m), True where a row lacks a view; one that would lack all gets one back."""
     lacking = rng.random((n, m)) < chance
-    kept = rng.integers(m, size=n)
+    view_of_row = rng.integers(m, size=n)
     empty = lacking.all(axis=1)
-    lacking[np.flatnonzero(empty), kept[empty]] = False
+    lacking[np.flatnonzero(empty), view_of_row[empty]] = False
     return lacking
 
 

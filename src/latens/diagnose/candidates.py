@@ -215,8 +215,8 @@ def _log_normal_mass(value: Floats, mean: Floats, sd: Floats, width: Floats) -> 
     z = (value - mean) / sd
     density = -0.5 * z**2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
     half = 0.5 * width / sd
-    away = np.abs(z)  # in the left tail, differences keep their digits
-    mass = ndtr(half - away) - ndtr(-half - away)
+    distance = np.abs(z)  # in the left tail, differences keep their digits
+    mass = ndtr(half - distance) - ndtr(-half - distance)
     thin = density + np.log(np.maximum(width, 1e-300))  # where the tail is too far for a difference
     return np.where(width > 0, np.where(mass > 1e-12, np.log(np.maximum(mass, 1e-300)), thin), density)
 

@@ -177,9 +177,9 @@ def _encoded_array(X: Any) -> tuple[Encoded, list[str]]:
         raise ValueError("X holds an infinite value; replace it by a number, or by NaN if it is missing.")
     raw = RawTable(tuple(f"x{j}" for j in range(matrix.shape[1])), tuple(matrix.T.copy()))
     columns, values = treat(raw, Choices(missing=()))
-    kept = tuple(column for column in columns if column.is_kept)
+    used_columns = tuple(column for column in columns if column.is_kept)
     dropped = [f"{column.name} ({column.note})" for column in columns if not column.is_kept]
-    encoded = Encoding(kept).encode(RawTable(raw.names, values))
+    encoded = Encoding(used_columns).encode(RawTable(raw.names, values))
     return encoded, [f"not used: {', '.join(dropped)}"] if dropped else []
 
 

@@ -280,7 +280,7 @@ def _densities(
     models: dict[str, Any], X_test: Any, beside: dict[str, Any], budget: Budget, checkpoint: Any
 ) -> dict[str, Floats]:
     """(n,) of each model for which there is time; with a checkpoint, those that were found before."""
-    scores, kept = dict[str, Floats](), list[Path]()
+    scores, paths = dict[str, Floats](), list[Path]()
     for name, model in models.items():
         if len(scores) >= 2 and budget.over:
             return scores
@@ -291,12 +291,12 @@ def _densities(
             continue
         shown = rows if isinstance(rows, Scan) else entries_of(model, rows)
         question = [type(model).__name__, model.posterior_, shown, *given.values()]
-        kept.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(question)[:16]}.npy")
-        if not kept[-1].exists():
-            with replacing(kept[-1]) as file:
+        paths.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(question)[:16]}.npy")
+        if not paths[-1].exists():
+            with replacing(paths[-1]) as file:
                 np.save(file, _row_densities(name, model, rows, given))
-        scores[name] = np.load(kept[-1])
-    for path in kept:
+        scores[name] = np.load(paths[-1])
+    for path in paths:
         path.unlink()
     return scores
 

@@ -334,8 +334,8 @@ def _verdict(
         return _Verdict(_too_few(n_cells).verdict)
     names = [one.candidate.name for one in scored]
     base = names.index("independent columns")
-    tried = [i for i, one in enumerate(scored) if one.is_structure]
-    top = max(tried, key=lambda i: means[i], default=base)
+    structures = [i for i, one in enumerate(scored) if one.is_structure]
+    top = max(structures, key=lambda i: means[i], default=base)
 
     def clearly_above(i: int, j: int) -> bool:
         return means[i] - means[j] > CLEAR_ERRORS * _error(sums[i] - sums[j], n_cells)
@@ -344,7 +344,7 @@ def _verdict(
     informed = float(gained[top].sum()) / n_cells > CLEAR_ERRORS * _error(gained[top], n_cells)
     if not (informed and clearly_above(top, base)):
         correlated = [i for i, one in enumerate(scored) if one.is_baseline and clearly_above(i, base)]
-        near = [i for i in tried if means[i] > means[base] and correlated and not clearly_above(correlated[0], i)]
+        near = [i for i in structures if means[i] > means[base] and correlated and not clearly_above(correlated[0], i)]
         if near:
             gain = f"{means[correlated[0]] - means[base]:.2f} nats a cell above independent columns"
             words = (
@@ -362,7 +362,7 @@ def _verdict(
         return _Verdict(
             f"{name.capitalize()} ({finds}) fill hidden cells best: {gain} ({n_cells:,} cells).", name, name
         )
-    leader = min([top, *(i for i in near if i in tried)], key=tried.index)
+    leader = min([top, *(i for i in near if i in structures)], key=structures.index)
     words = f"{names[top]} fill hidden cells best, {gain}, but {' and '.join(names[i] for i in near)} come within"
     errors = f"{CLEAR_ERRORS:g} standard errors ({n_cells:,} cells)"
     simplest = f"; {names[leader]} are the simplest structure of these" if leader != top else ""

@@ -166,8 +166,8 @@ def _places(index: Any, row_names: Sequence[str] | None, what: str, may_lack: bo
         return None
     may_lack = may_lack or len(names) < len(row_names)  # how many are missing is said by whoever needs all
     places = places_of_rows(what, names, row_names, may_lack=may_lack)
-    apart = places is None and not set(names) & set(row_names)
-    if apart and not (len(names) == len(row_names) and (are_counted(row_names) or are_counted(names))):
+    no_name_shared = places is None and not set(names) & set(row_names)
+    if no_name_shared and not (len(names) == len(row_names) and (are_counted(row_names) or are_counted(names))):
         raise ValueError(
             f"{what} and the model have no row name in common: {listed(names, 2)}, against "
             f"{listed(list(row_names), 2)}. Names of rows are in its first column, in Python in its index."

@@ -236,8 +236,8 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
                 until = time.monotonic() + self.max_time
             data = check_data(self, X, sample_weight, known)
             choices = [self._model.intercept] if self._goes_on(data) else self._open_choices(data, moves, until)
-            outcome, heard = self._higher(choices, partial(one, data, None, until=until))
-        for warning in heard:
+            outcome, warned = self._higher(choices, partial(one, data, None, until=until))
+        for warning in warned:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return outcome
 
@@ -253,11 +253,11 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         if not moves or data.n_named or data.n < 2 * N_ROWS_OF_CHOICE:
             return choices
         few = InMemory(data.sample(N_ROWS_OF_CHOICE, data.column_exponents() if self._own_units else None))
-        bounds, owed = np.array([self._bound_of_one_start(few, intercept, until) for intercept in choices]).T
-        ahead = N_ROWS_OF_CHOICE * NATS_OF_CHOICE + 0.5 * data.n_columns * np.log(N_ROWS_OF_CHOICE)
-        if (owed > N_ROWS_OF_CHOICE * NATS_OWED).all():
-            ahead = 0.0
-        return [choice for choice, bound in zip(choices, bounds, strict=True) if bound >= bounds.max() - ahead]
+        bounds, debts = np.array([self._bound_of_one_start(few, intercept, until) for intercept in choices]).T
+        margin = N_ROWS_OF_CHOICE * NATS_OF_CHOICE + 0.5 * data.n_columns * np.log(N_ROWS_OF_CHOICE)
+        if (debts > N_ROWS_OF_CHOICE * NATS_OWED).all():
+            margin = 0.0
+        return [choice for choice, bound in zip(choices, bounds, strict=True) if bound >= bounds.max() - margin]
 
     def _bound_of_one_start(self, few: Data, intercept: bool, until: float | None) -> tuple[float, float]:
         """The bound, and how many nats of it rows do not find again without the codes that were kept."""
@@ -276,26 +276,26 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     def _higher(self, choices: Sequence[bool], one: Callable[..., Outcome]) -> tuple[Outcome, list[Warned]]:
         """Keep the choice of the higher bound; returned with what is to be said of it, and of an interrupt."""
-        tried: list[tuple[dict[str, Any], Outcome, list[Warned]]] = []
+        fits: list[tuple[dict[str, Any], Outcome, list[Warned]]] = []
         for intercept in choices:
             if len(choices) > 1:
                 self.__dict__.pop("posterior_", None)  # neither goes on from the other
-            with warnings.catch_warnings(record=True) as heard:
+            with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 try:
                     outcome = one(centred=intercept)
                 except KeyboardInterrupt:
-                    if not tried:
+                    if not fits:
                         raise
-                    fitted, (context, _), _ = tried[0]
+                    fitted, (context, _), _ = fits[0]
                     self._tell_interrupt(fitted["n_iter_"], context.journal)
                     break
-            tried.append((dict(vars(self)), outcome, heard))
+            fits.append((dict(vars(self)), outcome, warned))
             if outcome[1].interrupted or outcome[1].stopped:
                 break
-        best, outcome, said = max(tried, key=lambda fit: _worth(fit[0]))
+        best, outcome, said = max(fits, key=lambda fit: _worth(fit[0]))
         self.__dict__.update(best)
-        return outcome, said if said is heard else [*said, *filter(_is_interrupt, heard)]
+        return outcome, said if said is warned else [*said, *filter(_is_interrupt, warned)]
 
     @property
     def e_step_(self) -> str:

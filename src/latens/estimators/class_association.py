@@ -123,11 +123,14 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
             )
         )
     if len(described) > 1:
-        kept, tied = entangled(design)
-        found = class_odds(assigned, keep, design[:, kept], described)
-        slopes[np.ix_(described[1:], kept)], variances[np.ix_(described[1:], kept)] = found.slopes, found.variances
+        independent_columns, tied = entangled(design)
+        found = class_odds(assigned, keep, design[:, independent_columns], described)
+        slopes[np.ix_(described[1:], independent_columns)], variances[np.ix_(described[1:], independent_columns)] = (
+            found.slopes,
+            found.variances,
+        )
         slopes[:, tied], variances[:, tied] = np.nan, np.nan
-        endless = [names[j] for j in kept[found.endless]]
+        endless = [names[j] for j in independent_columns[found.endless]]
         if tied.any():
             doubts.append(
                 CollinearColumns(

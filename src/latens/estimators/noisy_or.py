@@ -309,11 +309,11 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
 
     def _search_from(
-        self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
+        self, model: Any, context: FitContext, starts: list[State], moves: bool, from_scratch: bool = True
     ) -> Fit:
         if moves and context.data.may_be_threaded:  # rows of other libraries, and those elsewhere, are not all counted
             count_pairs(context.sample, context.data.stream(N_COUNTED))
-        return super()._search_from(model, context, starts, moves, afresh)
+        return super()._search_from(model, context, starts, moves, from_scratch)
 
     def _starts_beside(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, first: State, found: State

@@ -110,9 +110,9 @@ def _sums(courses: list[Course]) -> Figure:
         lines, x_label="iteration", y_label="sum of the print (nats)", y_range=(float(drawn.min()), float(drawn.max()))
     )
     ends = [(course.k, float(course.sums[-1]) - course.bound) for course in courses if course.sums is not None]
-    apart = ", ".join(f"{number(gap)} at K = {k}" for k, gap in ends if np.isfinite(gap))
+    gaps = ", ".join(f"{number(gap)} at K = {k}" for k, gap in ends if np.isfinite(gap))
     lost = ", ".join(f"K = {k}" for k, gap in ends if not np.isfinite(gap))
-    caption = f"Figure 9 as the listing adds it up. At the end it lies above the bound by {apart} nats."
+    caption = f"Figure 9 as the listing adds it up. At the end it lies above the bound by {gaps} nats."
     caption += f" It is minus infinity at {lost}, where a factor is used by no row." * bool(lost)
     return Figure(chart, caption, name="sum-print")
 

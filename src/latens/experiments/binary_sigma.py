@@ -54,8 +54,8 @@ class Course:
     def gains(self) -> np.ndarray:
         """(n_sweeps,), NaN from the first gain on that is no longer above rounding."""
         gains = np.diff(self.bounds)
-        drowned = np.flatnonzero(gains <= 64 * np.finfo(float).eps * np.abs(self.bounds[1:]))
-        gains[drowned[0] if len(drowned) else len(gains) :] = np.nan
+        lost_in_rounding = np.flatnonzero(gains <= 64 * np.finfo(float).eps * np.abs(self.bounds[1:]))
+        gains[lost_in_rounding[0] if len(lost_in_rounding) else len(gains) :] = np.nan
         return gains
 
     def n_needed(self, settled: float) -> int:

@@ -80,8 +80,8 @@ class Collection:
         rows = []
         for kind, posteriors in self.posteriors.items():
             each = 1e3 * self.seconds[kind] / (self.n_snapshots * len(posteriors))
-            kept = sum(tensor.numel() for tensor in posteriors[0]._tensors().values())
-            rows.append((name, kind, each, kept / posteriors[0].selection.size))
+            n_words = sum(tensor.numel() for tensor in posteriors[0]._tensors().values())
+            rows.append((name, kind, each, n_words / posteriors[0].selection.size))
         return rows
 
 

@@ -53,13 +53,13 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
     sheets, notes_on_rows, logged = _tables(settings, rng)
     progress(", ".join(f"{name} {sheet.shape[0]} x {sheet.shape[1]}" for name, sheet in sheets.items()))
     hidden = {name: _hide(sheet.X, settings.hidden, rng) for name, sheet in sheets.items()}
-    kept = {
+    gappy_sheets = {
         name: Sheet(np.where(hidden[name], np.nan, sheet.X), sheet.obs_names, sheet.var_names)
         for name, sheet in sheets.items()
     }
     seed = int(rng.integers(2**31))
     progress("the fit without hidden entries")
-    judged = _imputed(_model(settings, seed).fit(kept), kept, sheets, hidden)
+    judged = _imputed(_model(settings, seed).fit(gappy_sheets), gappy_sheets, sheets, hidden)
     progress("the fit of all entries")
     model = _model(settings, seed).fit(sheets)
     tables = [_explained(model), Numbers.of("imputation", ("view", "likelihood", "entries", "gain"), judged)]
@@ -141,14 +141,14 @@ def _hide(x: Floats, share: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def _imputed(
-    model: Any, kept: Mapping[str, Sheet], sheets: Mapping[str, Sheet], hidden: Mapping[str, np.ndarray]
+    model: Any, gappy_sheets: Mapping[str, Sheet], sheets: Mapping[str, Sheet], hidden: Mapping[str, np.ndarray]
 ) -> list[tuple[str, str, int, float]]:
     """How much better than column means the hidden entries are imputed: share of squared error or of log loss."""
-    filled = model.impute(kept)
+    filled = model.impute(gappy_sheets)
     rows = []
     for view, sheet in sheets.items():
         hole = hidden[view]
-        guess = np.broadcast_to(np.nanmean(kept[view].X, axis=0), hole.shape)[hole]
+        guess = np.broadcast_to(np.nanmean(gappy_sheets[view].X, axis=0), hole.shape)[hole]
         at = {row: i for i, row in enumerate(model.row_names_)}
         ours = np.asarray(_values(filled[view]))[[at[row] for row in sheet.obs_names]][hole]
         true, kind = sheet.X[hole], model.likelihoods_[view]

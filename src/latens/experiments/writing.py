@@ -108,10 +108,10 @@ def listings_of(printed: Print[Any]) -> Section:
         for one in printed.listings
         for repair in one.repairs
     )
-    kept = tuple(f"Kept although it is wrong: {error}." for one in printed.listings for error in one.errors)
+    notes = tuple(f"Kept although it is wrong: {error}." for one in printed.listings for error in one.errors)
     columns = ("where", "printed", "run here", "because")
     table = Table(columns, repairs, prose=True, even=True) if repairs else None
-    return Section("Repairs", "Names, order of updates and errors are those of the print.", notes=kept, table=table)
+    return Section("Repairs", "Names, order of updates and errors are those of the print.", notes=notes, table=table)
 
 
 def _setting(value: Any) -> str:

@@ -236,12 +236,12 @@ class MixedColumns:
                 values[place], spreads[place] = mean[:, i], variance[:, i]
         return xp.stack(values, axis=1), xp.stack(spreads, axis=1)
 
-    def apart(self, weights: Floats) -> Floats:
+    def separation(self, weights: Floats) -> Floats:
         """(K, D), how far each cluster is from all rows together, in standard deviations; of levels, the farthest."""
         each = []
         for part in self._each.values():
             if isinstance(part, CategoricalColumns) and not part.ordered:
-                each.append(part.apart(weights))
+                each.append(part.separation(weights))
                 continue
             overall = weights @ part.mean
             spread = weights @ ((part.mean - overall) ** 2 + part.row_variance)

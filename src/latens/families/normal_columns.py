@@ -143,7 +143,7 @@ class NormalColumns:
         """(n, K), log E_q[p(row | cluster)] over observed entries: Student t, one for all columns where shared."""
         scale = np.broadcast_to(self.covariance * (1 + 1 / self.strength), self.mean.shape)
         dof = np.broadcast_to(2 * self.shape, (len(self.mean), 1) if self.shared else self.mean.shape)
-        return self._together(x, seen, scale, dof[:, 0]) if self.shared else self._apart(x, seen, scale, dof)
+        return self._together(x, seen, scale, dof[:, 0]) if self.shared else self._by_column(x, seen, scale, dof)
 
     def variance_ratios(self, x: Array, seen: Array) -> Array:
         """(n, K), what the entries that a row shows multiply the variance of the others by; 1 where none is shared."""
@@ -170,7 +170,7 @@ class NormalColumns:
         form = self._forms(x, seen, scale)
         return level - 0.5 * (seen @ like(np.log(scale).T, x)) - half * xp.log1p(form / like(dof, x))
 
-    def _apart(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
+    def _by_column(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
         xp = array_namespace(x)
         level = host_gammaln(0.5 * (dof + 1)) - host_gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi * scale)  # (K, D)
         density = xp.zeros_like(x[:, :1]) + seen @ like(level.T, x)

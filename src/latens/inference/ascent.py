@@ -34,7 +34,7 @@ from latens.core import (
     without_transients,
 )
 from latens.errors import BoundNotFinite, ElboDecreased, warn
-from latens.inference.leaps import leapt
+from latens.inference.leaps import leap
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
@@ -106,7 +106,7 @@ def ascend(
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
                 iterate = partial(_stretched_iteration, model, trace, tol, iterate) if stretching else iterate
                 if leaping is not None:
-                    state, event = leapt(leaping, state, trace, iterate, tol)
+                    state, event = leap(leaping, state, trace, iterate, tol)
                 else:
                     state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
                 stats = state.stats

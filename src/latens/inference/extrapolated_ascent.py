@@ -74,8 +74,8 @@ def ascend_in_leaps(
             return fit
         if left <= 0:
             return fit
-        ahead = None if watch.fell else _leap(watch.points)
-        state, before = (fit.state, None) if ahead is None else (replace(fit.state, q=ahead, stats=None), fit)
+        limit = None if watch.fell else _leap(watch.points)
+        state, before = (fit.state, None) if limit is None else (replace(fit.state, q=limit, stats=None), fit)
 
 
 def settled(
@@ -128,7 +128,7 @@ def _leap(points: Sequence[Any]) -> Any | None:
     trail = [each for each in map(chart.coordinates, points) if each is not None]
     if not chart.size or len(trail) < len(points):
         return None
-    steps = np.stack([after - ahead for ahead, after in pairwise(trail)], axis=1)
+    steps = np.stack([after - before for before, after in pairwise(trail)], axis=1)
     size = np.abs(steps).max()
     if not size > 0:
         return None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from latens.array import Floats
 from latens.core import Iteration, Leaping, State
 
-__all__ = ["leapt"]
+__all__ = ["leap"]
 
 MOST_PAIRS = 7
 MOST_STEPS = 10.0  # at once, along a direction in which they shrink, and of all together in lengths of the last
@@ -29,7 +29,7 @@ LEAST_RELATIVE_SIZE = (
 )
 
 
-def leapt(
+def leap(
     model: Leaping,
     state: State,
     trace: Sequence[Iteration],
@@ -66,8 +66,8 @@ def _leapt_from(
     return (_remembering(model, state.path, q, found), event) if event.elbo > height else None
 
 
-def _remembering(model: Leaping, path: tuple[Floats, ...], begun: object, found: State) -> State:
-    pair = np.stack([model.coordinates(begun), model.coordinates(found.q)])
+def _remembering(model: Leaping, path: tuple[Floats, ...], start: object, found: State) -> State:
+    pair = np.stack([model.coordinates(start), model.coordinates(found.q)])
     return replace(found, path=(*path, pair)[-MOST_PAIRS:])
 
 

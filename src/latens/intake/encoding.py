@@ -96,8 +96,8 @@ class Encoded:
                 form = format_of_later(shown, column.written, column.reading, column.is_written)
                 out[column.name] = np.array(
                     [
-                        (None if number != number else form.write(number)) if gone else cell
-                        for cell, number, gone in zip(cells, out[column.name], np.isnan(seen[:, 0]), strict=True)
+                        (None if number != number else form.write(number)) if is_missing else cell
+                        for cell, number, is_missing in zip(cells, out[column.name], np.isnan(seen[:, 0]), strict=True)
                     ],
                     dtype=object,
                 )
@@ -326,9 +326,11 @@ class Encoding:
 
     def _unused(self, raw: RawTable, place: Mapping[str, int]) -> dict[str, Values]:
         """Columns of a table that are none of the fit's and do not name its rows, as they are."""
-        taken = {*place.values(), *(j for j, name in enumerate(raw.names) if name == self.row_name_column)}
+        used_places = {*place.values(), *(j for j, name in enumerate(raw.names) if name == self.row_name_column)}
         return {
-            name: values for j, (name, values) in enumerate(zip(raw.names, raw.values, strict=True)) if j not in taken
+            name: values
+            for j, (name, values) in enumerate(zip(raw.names, raw.values, strict=True))
+            if j not in used_places
         }
 
     def _row_names(self, raw: RawTable) -> tuple[str, ...] | None:
@@ -467,7 +469,11 @@ def _decoded(column: Column, block: Floats) -> Any:
     if column.kind == "binary" and column.levels == ("0", "1"):
         return np.where(missing, np.nan, level)
     return np.array(
-        [None if gone else column.levels[int(at)] for gone, at in zip(missing.tolist(), level, strict=True)], object
+        [
+            None if is_missing else column.levels[int(at)]
+            for is_missing, at in zip(missing.tolist(), level, strict=True)
+        ],
+        object,
     )
 
 
@@ -479,12 +485,12 @@ def texts_of_numbers(columns: Iterable[Column], values: Mapping[str, Values]) ->
 
 def unique_names(values: Values) -> tuple[str, ...]:
     """Names of rows: text, made unique by a number where rows share one."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     out = []
     for i, value in enumerate(values):
         text = f"row {i}" if value is None or value != value else level_text(value)
-        taken[text] = taken.get(text, 0) + 1
-        out.append(text if taken[text] == 1 else f"{text} ({taken[text]})")
+        counts[text] = counts.get(text, 0) + 1
+        out.append(text if counts[text] == 1 else f"{text} ({counts[text]})")
     return tuple(out)
 
 

@@ -476,7 +476,7 @@ def _part(
 ) -> Part:
     if isinstance(table, SparseTable):
         return _sparse_part(table, choices, format, transpose, label, among_others)
-    table, taken = table.without(missing_words)
+    table, missing_counts = table.without(missing_words)
     if table.n_rows < 2 and choices.columns != ():
         raise TableRefused(
             f"{label} has {table.n_rows} row; columns can be distinguished from two rows on. A row for a fitted model: "
@@ -496,14 +496,14 @@ def _part(
     tell_several_ways(columns)
     columns = dates_as_names(columns, table)
     columns = counts_together(columns, values) if among_others else columns
-    columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
+    columns = tuple(_with_taken(column, missing_counts.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
     rows = table.row_names if names is None else unique_names(values[table.names.index(names)])
     if format is None and not transpose:
         _refuse_transposed(label, [column.name for column in columns if column.is_kept], rows)
-    kept = tuple(column for column in columns if column.is_kept)
-    encoding = Encoding(kept, names, format or "matrix", transpose, missing_words)
-    texts = texts_of_numbers(kept, dict(zip(table.names, table.values, strict=True)))
+    used_columns = tuple(column for column in columns if column.is_kept)
+    encoding = Encoding(used_columns, names, format or "matrix", transpose, missing_words)
+    texts = texts_of_numbers(used_columns, dict(zip(table.names, table.values, strict=True)))
     return Part(columns, replace(table, values=values, row_names=rows), encoding, texts)
 
 
@@ -525,12 +525,15 @@ def _sparse_part(
         else:
             whole = bool(np.all(data == np.floor(data)) and np.all(data > 0))
             kinds.append(Column(name, "count" if whole else "number", log1p=bool({name, "all"} & set(choices.log1p))))
-    kept = tuple(column for column in kinds if column.is_kept)
-    if among_others and {column.kind for column in kept} == {"binary", "count"}:  # of rare things there is one at most
+    used_columns = tuple(column for column in kinds if column.is_kept)
+    if among_others and {column.kind for column in used_columns} == {
+        "binary",
+        "count",
+    }:  # of rare things there is one at most
         kinds = [replace(each, kind="count", levels=()) if each.kind == "binary" else each for each in kinds]
-        kept = tuple(column for column in kinds if column.is_kept)
+        used_columns = tuple(column for column in kinds if column.is_kept)
     left_out = tuple(column.name for column in kinds if not column.is_kept)
-    return Part(tuple(kinds), table, Encoding(kept, None, format or table.format, transpose, left_out=left_out))
+    return Part(tuple(kinds), table, Encoding(used_columns, None, format or table.format, transpose, left_out=left_out))
 
 
 def _refuse_transposed(label: str, names: Sequence[str], rows: Sequence[str] | None) -> None:

@@ -60,8 +60,8 @@ class NamedMissing:
         return cls(tuple(texts), codes if codes or "none" in each else None)
 
 
-def missing_codes(values: Floats, *, glanced: bool = False) -> dict[float, int]:
-    """The codes in a column, each with how often it occurs; `glanced` where `may_hold_codes` has been asked.
+def missing_codes(values: Floats, *, may_hold: bool = False) -> dict[float, int]:
+    """The codes in a column, each with how often it occurs; `may_hold` where `may_hold_codes` has been asked.
 
     >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, -999.0, 1.5, -999.0]))
     {-999.0: 2}
@@ -73,7 +73,7 @@ def missing_codes(values: Floats, *, glanced: bool = False) -> dict[float, int]:
     hole = np.isnan(values)
     seen = values[~hole] if hole.any() else values
     part = seen if len(seen) <= MOST_ROWS else seen[:: len(seen) // MOST_ROWS]
-    if not glanced and not may_hold_codes(part[:, None])[0]:
+    if not may_hold and not may_hold_codes(part[:, None])[0]:
         return {}
     distinct, counts = np.unique(part, return_counts=True)
     found: dict[float, int] = {}

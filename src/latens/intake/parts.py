@@ -49,9 +49,9 @@ class Part:
     def frame(self, pandas: Any) -> Any:
         """The columns that were kept, with the names of the rows."""
         if isinstance(self.table, SparseTable):
-            kept = [j for j, column in enumerate(self.columns) if column.is_kept]
+            places = [j for j, column in enumerate(self.columns) if column.is_kept]
             return pandas.DataFrame.sparse.from_spmatrix(
-                self.table.matrix[:, kept], self.table.row_names, [self.columns[j].name for j in kept]
+                self.table.matrix[:, places], self.table.row_names, [self.columns[j].name for j in places]
             )
         series: dict[str, Any] = {}
         for column, values in zip(self.columns, self.table.values, strict=True):
@@ -81,21 +81,25 @@ class Part:
             return cls(encoding.columns, replace(table, matrix=plain.encode(table).matrix, names=names), encoding)
         choices.check(table.names)
         columns, values, rows = encoding.cleaned(table)
-        aside = [name for name in table.names if choices.role_of(name) is not None]
-        if both := [name for name in aside if name in values]:
+        names_with_roles = [name for name in table.names if choices.role_of(name) is not None]
+        if both := [name for name in names_with_roles if name in values]:
             raise TableRefused(
                 f"the column {both[0]!r} was one of the fit's own and cannot be {choices.role_of(both[0])} as well; "
                 f"leave that out, or fit without it."
             )
-        at = [table.names.index(name) for name in aside]
+        at = [table.names.index(name) for name in names_with_roles]
         others, given = treat(
-            replace(table, names=tuple(aside), values=tuple(table.values[j] for j in at), row_name_column=None),
+            replace(
+                table, names=tuple(names_with_roles), values=tuple(table.values[j] for j in at), row_name_column=None
+            ),
             replace(choices, index_col=None, missing=choices.missing or ()),
         )
-        known = {*values, *aside, encoding.row_name_column}
+        known = {*values, *names_with_roles, encoding.row_name_column}
         rest = [name for name in table.names if name not in known]
         more = tuple(Column(name, "text", "dropped", "not among the columns of the fit") for name in rest)
-        values |= dict(zip(aside, given, strict=True)) | {name: table.values[table.names.index(name)] for name in rest}
+        values |= dict(zip(names_with_roles, given, strict=True)) | {
+            name: table.values[table.names.index(name)] for name in rest
+        }
         made = replace(table, names=tuple(values), values=tuple(values.values()), row_names=rows, levels={})
         texts = texts_of_numbers(encoding.columns, dict(zip(table.names, table.values, strict=True)))
         return cls((*columns, *others, *more), made, encoding, texts)

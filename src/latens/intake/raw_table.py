@@ -106,21 +106,21 @@ class RawTable:
         [['yes', None, 'no']]
         """
         folded = {word.casefold() for word in words}
-        values, taken = list(self.values), {}
+        values, missing_counts = list(self.values), {}
         for j, column in enumerate(self.values if folded else ()):
             if column.dtype == object:
                 hits = [text is not None and text.casefold() in folded for text in column]
                 if any(hits):
-                    taken[self.names[j]] = Counter(
+                    missing_counts[self.names[j]] = Counter(
                         text.casefold() for text, hit in zip(column, hits, strict=True) if hit
                     )
                     values[j] = column.copy()
                     values[j][hits] = None
-        kept = {
+        levels_left = {
             name: tuple(level for level in levels if level.casefold() not in folded)
             for name, levels in self.levels.items()
         }
-        return replace(self, values=tuple(values), levels=kept), taken
+        return replace(self, values=tuple(values), levels=levels_left), missing_counts
 
     def transposed(self) -> RawTable:
         """Rows for columns: the first column of text, if there is one, names the new columns."""
@@ -211,29 +211,33 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
 def _objects(values: Sequence[Any]) -> Values:
     """Values of any types: numbers where all are, else text with None for what is missing."""
     absent = [is_absent(value) for value in values]
-    known = [value for value, gone in zip(values, absent, strict=True) if not gone]
+    known = [value for value, is_missing in zip(values, absent, strict=True) if not is_missing]
     if known and all(isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) for value in known):
-        return np.array([np.nan if gone else float(value) for value, gone in zip(values, absent, strict=True)])
+        return np.array(
+            [np.nan if is_missing else float(value) for value, is_missing in zip(values, absent, strict=True)]
+        )
     if known and all(hasattr(value, "isoformat") for value in known):
-        texts = ["NaT" if gone else value.isoformat() for value, gone in zip(values, absent, strict=True)]
+        texts = ["NaT" if is_missing else value.isoformat() for value, is_missing in zip(values, absent, strict=True)]
         try:
             return np.array(texts, dtype="M8[ns]")
         except ValueError:
             pass  # times of day, or with time zones
     if known and all(isinstance(value, timedelta) for value in known):
-        return np.array(["NaT" if gone else value for value, gone in zip(values, absent, strict=True)], dtype="m8[ns]")
+        return np.array(
+            ["NaT" if is_missing else value for value, is_missing in zip(values, absent, strict=True)], dtype="m8[ns]"
+        )
     out = np.empty(len(values), dtype=object)
-    for i, (value, gone) in enumerate(zip(values, absent, strict=True)):
-        text = None if gone else level_text(value)
+    for i, (value, is_missing) in enumerate(zip(values, absent, strict=True)):
+        text = None if is_missing else level_text(value)
         out[i] = None if text is None or (is_missing_mark(text) and text not in NONE_WORDS) else text
     return out
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Names made unique by a number."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     out = []
     for name in names:
-        taken[name] = taken.get(name, 0) + 1
-        out.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
+        counts[name] = counts.get(name, 0) + 1
+        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return tuple(out)

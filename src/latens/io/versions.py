@@ -79,7 +79,11 @@ STEPS: dict[int, Step] = {
         change=measurements_alone,
     ),
     3: Step(change=_sums_as_data),
-    4: Step(records={"FactorPosterior": "FactorAnalysisPosterior"}, change=_entries_by_column),
+    4: Step(
+        records={"FactorPosterior": "FactorAnalysisPosterior"},
+        fields={"RegressionPosterior": {"along": "axis_variances", "elsewhere": "other_variance"}},
+        change=_entries_by_column,
+    ),
 }
 
 
@@ -109,8 +113,8 @@ def upgrade(header: dict[str, Any], arrays: list[Any]) -> set[int]:
 def _take_step(node: dict[str, Any], step: Step) -> Iterator[int]:
     """Change one record; yields the arrays that it loses."""
     name, parts = node["record"], node["fields"]
-    for gone in step.dropped.get(name, ()):
-        yield from _arrays(parts.pop(gone, None))
+    for dropped in step.dropped.get(name, ()):
+        yield from _arrays(parts.pop(dropped, None))
     node["record"] = step.records.get(name, name)
     node["fields"] = parts = _renamed(parts, step.fields.get(name, {}))
     held = parts.get("attributes") if node["record"] == "EstimatorState" else None

@@ -21,8 +21,8 @@ def measurements_alone(header: Node, arrays: list[Any]) -> None:
     """Cut such columns off, and put what they held where it belongs now; what is no such file stays as it is."""
     with suppress(AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         fitted = header["fitted"]["fields"]
-        kept = fitted["attributes"]["dict"]
-        columns = _Columns(kept["layout_"]["fields"])
+        attributes = fitted["attributes"]["dict"]
+        columns = _Columns(attributes["layout_"]["fields"])
         frame = fitted["frame"]["fields"]
         units = {name: np.ldexp(1.0, -arrays[frame["exponent"]["array"]][at.start]) for name, at in columns.precise}
         for part in ("origin", "exponent"):
@@ -30,8 +30,8 @@ def measurements_alone(header: Node, arrays: list[Any]) -> None:
         for view in fitted["model"]["fields"]["views"]["tuple"]:
             if view["fields"].pop("given") is not None:
                 view["fields"]["precision_unit"] = float(units[view["fields"]["name"]])
-        if kept.get("waiting_") is not None:
-            _split_waiting(kept["waiting_"]["fields"], arrays)
+        if attributes.get("waiting_") is not None:
+            _split_waiting(attributes["waiting_"]["fields"], arrays)
 
 
 class _Columns:

@@ -285,9 +285,9 @@ def _log_half_cauchys(columns: Floats, logs: Floats) -> Floats:
 
     Each is as large for x as for 1 / x: with x below 1, one exponential tells it.
     """
-    apart = 0.5 * np.abs(columns[:, None] - logs)
-    least = apart.min(axis=0)
-    sizes = np.exp(least - apart)
+    distances = 0.5 * np.abs(columns[:, None] - logs)
+    least = distances.min(axis=0)
+    sizes = np.exp(least - distances)
     return np.asarray(np.log(np.sum(sizes / (1 + sizes**2 * np.exp(-2 * least)), axis=0)) - least)
 
 

@@ -25,15 +25,19 @@ class RegressionPosterior:
     beta: Gamma | float = part("1", default=1.0)
     log_det: float | None = None  # of the covariance, where it is known to more digits than the matrix tells
     axes: Floats | None = sized("d spanned", default=None)  # orthonormal
-    along: Floats | None = sized("spanned", default=None)  # variances in their directions
-    elsewhere: float | None = None  # variance in all others
+    axis_variances: Floats | None = sized("spanned", default=None)  # variances in their directions
+    other_variance: float | None = None  # variance in all others
 
     def __post_init__(self) -> None:
         if not (expected(self.alpha) > 0 and expected(self.beta) > 0):
             raise ValueError(f"precisions must be positive, got alpha={self.alpha} and beta={self.beta}")
-        if self.covariance is None and (self.axes is None or self.along is None or self.elsewhere is None):
-            raise ValueError("a posterior without a covariance needs axes, along and elsewhere")
-        if self.along is not None and not (np.all(self.along >= 0) and float(self.elsewhere or 0.0) >= 0):
+        if self.covariance is None and (
+            self.axes is None or self.axis_variances is None or self.other_variance is None
+        ):
+            raise ValueError("a posterior without a covariance needs axes, axis_variances and other_variance")
+        if self.axis_variances is not None and not (
+            np.all(self.axis_variances >= 0) and float(self.other_variance or 0.0) >= 0
+        ):
             raise ValueError("variances along axes and elsewhere must not be negative")
 
     @classmethod
@@ -41,13 +45,13 @@ class RegressionPosterior:
         cls,
         mean: Floats,
         axes: Floats,
-        along: Floats,
-        elsewhere: float,
+        axis_variances: Floats,
+        other_variance: float,
         alpha: Gamma | float,
         beta: Gamma | float,
     ) -> RegressionPosterior:
         """Of weights that rows tell of along some axes alone; the others have one variance."""
-        return cls(mean, None, alpha, beta, None, axes, along, elsewhere)
+        return cls(mean, None, alpha, beta, None, axes, axis_variances, other_variance)
 
     @property
     def n_components(self) -> int:
@@ -58,33 +62,33 @@ class RegressionPosterior:
         """(D, D), the covariance."""
         if self.covariance is not None:
             return self.covariance
-        axes, along, elsewhere = self._span
-        return np.asarray((axes * (along - elsewhere)) @ axes.T + elsewhere * np.eye(len(axes)))
+        axes, axis_variances, other_variance = self._span
+        return np.asarray((axes * (axis_variances - other_variance)) @ axes.T + other_variance * np.eye(len(axes)))
 
     @property
     def variances(self) -> Floats:
         """(D,), its diagonal."""
         if self.covariance is not None:
             return np.diag(self.covariance)
-        axes, along, elsewhere = self._span
+        axes, axis_variances, other_variance = self._span
         squares = axes**2
-        return np.asarray(squares @ along + elsewhere * np.maximum(1 - squares.sum(axis=1), 0.0))
+        return np.asarray(squares @ axis_variances + other_variance * np.maximum(1 - squares.sum(axis=1), 0.0))
 
     @property
     def total_variance(self) -> float:
         """Its trace."""
         if self.covariance is not None:
             return float(np.trace(self.covariance))
-        axes, along, elsewhere = self._span
-        return float(along.sum() + elsewhere * (len(axes) - len(along)))
+        axes, axis_variances, other_variance = self._span
+        return float(axis_variances.sum() + other_variance * (len(axes) - len(axis_variances)))
 
     def variances_of(self, rows: Floats) -> Floats:
         """(n,), of the weighted sums of each row (n, D)."""
         if self.covariance is not None:
             return np.asarray(np.sum(rows @ self.covariance * rows, axis=1))
-        axes, along, elsewhere = self._span
+        axes, axis_variances, other_variance = self._span
         inside = rows @ axes
-        return np.asarray(inside**2 @ along + elsewhere * np.sum((rows - inside @ axes.T) ** 2, axis=1))
+        return np.asarray(inside**2 @ axis_variances + other_variance * np.sum((rows - inside @ axes.T) ** 2, axis=1))
 
     def only(self, keep: Index) -> RegressionPosterior:
         covariance = self.matrix[np.ix_(keep, keep)]
@@ -99,11 +103,11 @@ class RegressionPosterior:
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
         """(n, D), weights; drawn in units of their own spread, lest the widest blur the others."""
         if self.covariance is None:
-            axes, along, elsewhere = self._span
+            axes, axis_variances, other_variance = self._span
             steps = rng.normal(size=(n, len(axes)))
             inside = steps @ axes
-            outside = np.sqrt(elsewhere) * (steps - inside @ axes.T)
-            return np.asarray(self.mean + outside + (inside * np.sqrt(along)) @ axes.T)
+            outside = np.sqrt(other_variance) * (steps - inside @ axes.T)
+            return np.asarray(self.mean + outside + (inside * np.sqrt(axis_variances)) @ axes.T)
         spread, correlation = self._told_apart
         return self.mean + rng.multivariate_normal(np.zeros(len(spread)), correlation, n) * spread
 
@@ -113,17 +117,17 @@ class RegressionPosterior:
         if self.log_det is not None:
             return self.log_det
         if self.covariance is None:
-            axes, along, elsewhere = self._span
-            return float(np.sum(np.log(along)) + (len(axes) - len(along)) * np.log(elsewhere))
+            axes, axis_variances, other_variance = self._span
+            return float(np.sum(np.log(axis_variances)) + (len(axes) - len(axis_variances)) * np.log(other_variance))
         spread, correlation = self._told_apart
         return float(np.linalg.slogdet(correlation)[1] + 2 * np.sum(np.log(spread)))
 
     @property
     def _span(self) -> tuple[Floats, Floats, float]:
         assert self.axes is not None
-        assert self.along is not None
-        assert self.elsewhere is not None
-        return self.axes, self.along, self.elsewhere
+        assert self.axis_variances is not None
+        assert self.other_variance is not None
+        return self.axes, self.axis_variances, self.other_variance
 
     @property
     def _told_apart(self) -> tuple[Floats, Floats]:

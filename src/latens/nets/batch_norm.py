@@ -22,7 +22,7 @@ def check_normalised(module: Any, loader: Iterable[Any] | None) -> None:
 def refresh(module: Any, loader: Iterable[Any], forward: Callable[[Any, Any], Any]) -> None:
     """Take the running statistics anew, as plain averages over the batches of the loader; modes stay as they are."""
     layers = _layers(module)
-    kept = [(layer.momentum, layer.training) for layer in layers]
+    modes = [(layer.momentum, layer.training) for layer in layers]
     n_batches = 0
     try:
         for layer in layers:
@@ -33,7 +33,7 @@ def refresh(module: Any, loader: Iterable[Any], forward: Callable[[Any, Any], An
             forward(module, batch)
             n_batches += 1
     finally:
-        for layer, (momentum, training) in zip(layers, kept, strict=True):
+        for layer, (momentum, training) in zip(layers, modes, strict=True):
             layer.momentum, layer.training = momentum, training
     if layers and not n_batches:
         raise ValueError("bn_loader gave no batches; expected training rows.")

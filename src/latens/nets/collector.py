@@ -283,12 +283,12 @@ class Collector(Draws):
         module = self.selection.module
         parameters = self.selection.parameters
         tensors = [*parameters, *module.buffers()]
-        kept = [t.detach().clone() for t in tensors]
+        copies = [t.detach().clone() for t in tensors]
         modes = {part: part.training for part in self.module.modules()}
         try:
             yield self.module
         finally:
-            for tensor, values in zip(tensors, kept, strict=True):
+            for tensor, values in zip(tensors, copies, strict=True):
                 tensor.data.copy_(values)
             for part, mode in modes.items():
                 part.training = mode

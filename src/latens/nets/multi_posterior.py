@@ -71,7 +71,7 @@ class MultiPosterior(Draws):
         for member in self.members[1:]:
             check_same(self.members[0].selection, member.selection)
         self.module = self.members[0].module
-        self.weights = self._weighed(weights, log_joints)
+        self.weights = self._weights_of(weights, log_joints)
 
     def __repr__(self) -> str:
         return f"MultiPosterior of {len(self.members)}: {', '.join(map(repr, self.members))}"
@@ -81,7 +81,7 @@ class MultiPosterior(Draws):
         return self.members[0]._device_type
 
     @without_autocast
-    def _weighed(self, weights: str | Sequence[float], log_joints: Sequence[float] | None) -> Floats:
+    def _weights_of(self, weights: str | Sequence[float], log_joints: Sequence[float] | None) -> Floats:
         m = len(self.members)
         if isinstance(weights, str) and weights == "equal":
             return np.full(m, 1 / m)

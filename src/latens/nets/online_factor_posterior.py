@@ -97,7 +97,7 @@ class OnlineFactorPosterior(Collector):
         if self.n <= self.rank + 1:
             update(snapshot, self._mean, self._variance, self._rows, self.n, measures)
             if self.n == self.rank + 1:
-                self._begin(*algebra.begun(self._rows, self._variance))
+                self._begin(*algebra.first_factors(self._rows, self._variance))
             return
         gap = math.sqrt(1 - 1 / self.n) * (snapshot - self._mean)
         if self.method == "gradient":

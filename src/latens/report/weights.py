@@ -114,10 +114,10 @@ def _tensors(posterior: Any, member: Any, variance: np.ndarray) -> Section:
     for name, shape, stop, size in zip(selection.names, selection.shapes, stops, selection.sizes, strict=True):
         at = slice(int(stop) - size, int(stop))
         scale, spread = np.sqrt(np.mean(mean[at] ** 2)), np.sqrt(np.mean(variance[at]))
-        apart = float(np.mean(np.abs(mean[at]) > 2 * np.sqrt(variance[at])))
+        share = float(np.mean(np.abs(mean[at]) > 2 * np.sqrt(variance[at])))
         spreads.append(spread)
         rows.append(
-            (name, " × ".join(map(str, shape)), number(float(scale)), number(float(spread)), f"{100 * apart:.0f} %")
+            (name, " × ".join(map(str, shape)), number(float(scale)), number(float(spread)), f"{100 * share:.0f} %")
         )
     widest = np.sort(np.argsort(-np.array(spreads), kind="stable")[:MOST_DRAWN])
     bars = bar_chart([rows[i][0] for i in widest], np.array(spreads)[widest], label="posterior sd of a weight")

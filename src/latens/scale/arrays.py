@@ -41,9 +41,9 @@ class ArrayReader:
             self.stamp.check()
         values = _opened(self.place)[handle[0] : handle[1]]
         values = values if is_sparse(values) else np.asarray(values)
-        apart = {str(column): np.asarray(values[:, column]) for column in others}
-        kept = values if list(numbers) == list(range(self.shape[1])) else values[:, list(numbers)]
-        return Block(as_floats(kept), apart)
+        entries = {str(column): np.asarray(values[:, column]) for column in others}
+        columns = values if list(numbers) == list(range(self.shape[1])) else values[:, list(numbers)]
+        return Block(as_floats(columns), entries)
 
 
 def npy_reader(path: Any) -> ArrayReader:

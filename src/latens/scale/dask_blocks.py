@@ -123,10 +123,10 @@ class DaskSweep:
         sent = delayed(_same, pure=False)(cloudpickle.dumps(step))  # a task: any worker can have it again
         if isinstance(step, SumOnly):
             work = delayed(_sum_on_block, pure=False)
-            sums = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
+            sums = [work(sent, handle, local) for handle, local in zip(handles, carried, strict=True)]
             return (None,) * len(handles), self._gathered([_tree(delayed, sums)], len(handles))[0]
         work = delayed(_on_block, pure=False)
-        pairs = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
+        pairs = [work(sent, handle, local) for handle, local in zip(handles, carried, strict=True)]
         first, second = delayed(_first, pure=False), delayed(_second, pure=False)
         answers = self._gathered([*map(first, pairs), _tree(delayed, [second(pair) for pair in pairs])], len(handles))
         return tuple(answers[:-1]), answers[-1]

@@ -61,11 +61,11 @@ class IteratorReader:
             )
         if self.names is not None:
             numbers = [self.names.index(name) for name in numbers]
-            apart = {name: values[:, self.names.index(name)] for name in others}
+            entries = {name: values[:, self.names.index(name)] for name in others}
         else:
-            apart = {str(column): values[:, column] for column in others}
+            entries = {str(column): values[:, column] for column in others}
         whole = list(numbers) == list(range(self.n_columns))
-        return Block(values if whole else values[:, list(numbers)], apart)
+        return Block(values if whole else values[:, list(numbers)], entries)
 
     def _at(self, number: int) -> Any:
         if self._under_way is None or number < self._next:

@@ -35,7 +35,9 @@ class JoblibSweep:
 
     def _pairs(self, step: Any, blocks: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         for at in range(0, len(blocks), AT_ONCE):
-            yield from Parallel()(delayed(_take_step)(step, handle, kept) for handle, kept in blocks[at : at + AT_ONCE])
+            yield from Parallel()(
+                delayed(_take_step)(step, handle, local) for handle, local in blocks[at : at + AT_ONCE]
+            )
 
 
 def active_sweep() -> Sweep | None:

@@ -81,16 +81,16 @@ class Scan:
 
     def source(self, *known: Known) -> Source:
         """The same for the engine: rows with their weights and what else is known of them, missing entries found."""
-        elsewhere = active_sweep() if self.reader.concurrent else None
+        remote_sweep = active_sweep() if self.reader.concurrent else None
         return Source(
             handles=self.handles,
             load=LoadBlock(self.reader, self.columns, self.weights, known),
             n_columns=len(self.columns),
             dtype=self.reader.dtype,
-            sweep=elsewhere or serial_sweep,
+            sweep=remote_sweep or serial_sweep,
             feature_names=self.feature_names,
             concurrent=self.reader.concurrent,
-            remote=elsewhere is not None,
+            remote=remote_sweep is not None,
         )
 
     def __repr__(self) -> str:

@@ -18,22 +18,22 @@ def held_back() -> Iterator[Callable[[], bool]]:
     A second interrupt goes through: somebody does not want to wait. Signals come to the main thread alone, so that
     elsewhere there is nothing to hold back.
     """
-    came = threading.Event()
+    interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield came.is_set
+        yield interrupted.is_set
         return
     before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: FrameType | None) -> None:
-        if came.is_set() and callable(before):
+        if interrupted.is_set() and callable(before):
             before(number, frame)
-        came.set()
+        interrupted.set()
 
     if not callable(before):  # ignored, or not Python's to handle
-        yield came.is_set
+        yield interrupted.is_set
         return
     signal.signal(signal.SIGINT, note)
     try:
-        yield came.is_set
+        yield interrupted.is_set
     finally:
         signal.signal(signal.SIGINT, before)

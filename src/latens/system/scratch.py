@@ -66,13 +66,13 @@ class Scratch:
             self.held += size if fits else 0
             path = None if fits else self._path()
         if path is None:
-            aside = PutAside(value)
-            weakref.finalize(aside, self._release, size)
-            return aside
+            stored = PutAside(value)
+            weakref.finalize(stored, self._release, size)
+            return stored
         path.write_bytes(pickle.dumps(value, protocol=5))
-        aside = PutAside(path=path)
-        weakref.finalize(aside, path.unlink, missing_ok=True)
-        return aside
+        stored = PutAside(path=path)
+        weakref.finalize(stored, path.unlink, missing_ok=True)
+        return stored
 
     def _path(self) -> Path:
         if self._folder is None:

@@ -70,8 +70,8 @@ def test_switches_leave_their_arguments_alone(shared: bool) -> None:
     before = drive.copy(), gram.copy(), start.copy()
     switches(drive, gram, start, 5, 0.0)
     switches_plain(drive, gram, start, 5, 0.0)
-    for given, kept in zip((drive, gram, start), before, strict=True):
-        assert np.array_equal(given, kept)
+    for given, copy in zip((drive, gram, start), before, strict=True):
+        assert np.array_equal(given, copy)
 
 
 def test_switches_take_arrays_in_any_memory_order(shared: bool) -> None:
@@ -185,15 +185,15 @@ def test_flips_with_empty_slots_equal_the_plain_form(shared: bool) -> None:
 def test_flips_keep_the_best_of_all_that_were_seen(shared: bool) -> None:
     drive, gram = problem(13, 40, 5, shared=shared)
     words = random_words(np.random.default_rng(8), 40, 4, 5)
-    kept, score = flips(words, drive, gram, 4)
+    states, score = flips(words, drive, gram, 4)
     for n in range(40):
         own = gram[0 if shared else n]
         value = {w: by_hand(all_states(5)[w], drive[n], own) for w in range(32)}
         seen = set(words[n].tolist()) | {int(w) ^ (1 << a) for w in words[n] for a in range(5)}
         best = sorted((value[w] for w in seen), reverse=True)[:4]
-        assert len(set(kept[n].tolist())) == 4  # a state counted twice would break the bound
+        assert len(set(states[n].tolist())) == 4  # a state counted twice would break the bound
         assert sorted(score[n], reverse=True) == pytest.approx(best, rel=1e-10)
-        assert score[n] == pytest.approx([value[w] for w in kept[n].tolist()], rel=1e-10, abs=1e-10)
+        assert score[n] == pytest.approx([value[w] for w in states[n].tolist()], rel=1e-10, abs=1e-10)
 
 
 def test_flips_never_drop_a_better_state(shared: bool) -> None:

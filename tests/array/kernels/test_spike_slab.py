@@ -88,12 +88,12 @@ def test_single_precision_sweeps_stay_single_and_come_close() -> None:
 @pytest.mark.parametrize("v", [1, 3])
 def test_what_is_listed_is_subtracted(p: int, v: int) -> None:
     rng = np.random.default_rng(p)
-    gone = rng.random((43, 30)) < 0.4
-    gone[3], gone[4] = True, False
-    lists, values, there = csr_array(gone), rng.normal(size=(p, 30)), (rng.random((v, 43)) < 0.8).astype(float)
+    mask = rng.random((43, 30)) < 0.4
+    mask[3], mask[4] = True, False
+    lists, values, there = csr_array(mask), rng.normal(size=(p, 30)), (rng.random((v, 43)) < 0.8).astype(float)
     whole, out = rng.normal(size=(v, p)), np.empty((p, 43))
     subtract_listed(lists.indptr, lists.indices, values, whole, there, out)
-    assert out == pytest.approx(whole.T @ there - values @ gone.T, rel=1e-10, abs=1e-12)
+    assert out == pytest.approx(whole.T @ there - values @ mask.T, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["one per row", "shared"])

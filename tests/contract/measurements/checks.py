@@ -12,7 +12,7 @@ import numpy as np
 
 from latens.core import Rows, State
 from latens.inference.ascent import advance, ascend
-from tests.contract.cases import Case, bound, midway, random_rows, settled, size_of_terms
+from tests.contract.cases import Case, bound, posterior_midway, random_rows, settled, size_of_terms
 from tests.contract.measurements.coordinates import curves, slope
 
 
@@ -69,7 +69,7 @@ def mismatch_of_rows(case: Case, model_for: Callable[[int], Any], holes: bool) -
     rng = np.random.default_rng(15)
     other_rows = random_rows(rng, 30, 4, holes=not holes, weighted=True)
     asked = random_rows(rng, 30, 4, holes=holes, weighted=True)
-    model, q = midway(case, other_rows, 3, rng, model_for(4))
+    model, q = posterior_midway(case, other_rows, 3, rng, model_for(4))
     local = model.local_step(q, asked)
     terms = model.data_terms(q, model.statistics(asked, local))
     gap = model.row_bounds(q, asked, local) @ asked.weight - sum(terms.values())
@@ -96,7 +96,7 @@ def global_hill(case: Case, model_for: Callable[[int], Any], holes: bool) -> Hil
     """The bound about a posterior whose global steps have settled, the statistics fixed."""
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 40, 3, holes=holes, weighted=True)
-    model, q = midway(case, rows, 2, rng, model_for(3))
+    model, q = posterior_midway(case, rows, 2, rng, model_for(3))
     stats = model.statistics(rows, model.local_step(q, rows))
     heights: list[float] = []
     for _ in range(400):
@@ -111,7 +111,7 @@ def local_hill(case: Case, model_for: Callable[[int], Any], holes: bool) -> Hill
     """The bound about a settled local posterior, the globals fixed."""
     rng = np.random.default_rng(6)
     rows = random_rows(rng, 6, 3, holes=holes, weighted=True)
-    model, q = midway(case, rows, 3, rng, model_for(3))
+    model, q = posterior_midway(case, rows, 3, rng, model_for(3))
     local = settled(model, q, rows)
     scale = size_of_terms(model, q, model.statistics(rows, local))
     return Hill(lambda at: bound(model, q, model.statistics(rows, at)), local, scale, 0.3)

@@ -15,7 +15,7 @@ def curves(value: Any) -> Iterator[tuple[str, Curve]]:
     """Every coordinate of `value` as (its name, a curve t -> the same dataclass with that coordinate moved)."""
     chart = Chart(value)
     for i, name in enumerate(chart.names):
-        yield name, partial(chart.along, i)
+        yield name, partial(chart.shift, i)
 
 
 def slope(height: Callable[[Any], float], curve: Curve, h: float = 1e-3) -> float:

@@ -140,16 +140,16 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
 
 @pytest.mark.parametrize(("mistake", "act", "kind", "words"), MISTAKES, ids=[each[0] for each in MISTAKES])
 def test_a_mistake_meets_its_remedy(mistake: str, act: Callable[[], Any], kind: str, words: list[str]) -> None:
-    met: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             act()
         except (ValueError, AttributeError, MemoryError, SystemExit) as error:
-            met.append((type(error).__name__, str(error)))
-    met += [(each.category.__name__, str(each.message)) for each in caught]
-    texts = [text for name, text in met if name == kind]
-    assert texts, met
+            messages.append((type(error).__name__, str(error)))
+    messages += [(each.category.__name__, str(each.message)) for each in caught]
+    texts = [text for name, text in messages if name == kind]
+    assert texts, messages
     assert [word for word in words if word not in texts[0]] == [], texts[0]
 
 

@@ -175,11 +175,11 @@ def test_a_search_that_time_cut_has_not_converged_though_its_best_ascent_settled
     on = np.repeat(rng.random((150, 2)) < 0.4, 3, axis=1)
     X = (rng.random((150, 6)) < np.where(on, 0.9, 0.05)).astype(float)
     whole = latens.NoisyOr(n_init=2, random_state=0).fit(X)
-    begun: list[int] = []  # starts that iterations were of: time is over when the second begins
-    monkeypatch.setattr(time, "monotonic", lambda: 100.0 if any(begun) else 0.0)
+    restarts: list[int] = []  # starts that iterations were of: time is over when the second begins
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 if any(restarts) else 0.0)
     with pytest.warns(ConvergenceWarning, match="used all max_time=50 seconds"):
         cut = latens.NoisyOr(
-            n_init=2, max_time=50, random_state=0, callbacks=lambda event: begun.append(event.restart)
+            n_init=2, max_time=50, random_state=0, callbacks=lambda event: restarts.append(event.restart)
         ).fit(X)
     assert np.diff(cut.elbo_history_)[-1] < cut.tol * len(X)  # the first ascent came to its end
     assert not cut.converged_
@@ -192,19 +192,19 @@ def test_time_that_is_over_between_two_steps_leaves_a_fit_that_has_not_converged
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first ascent has settled, and no candidate was tried: the search was not done."""
-    proposed, begun = Search._candidates, list[bool]()
+    proposed, calls = Search._candidates, list[bool]()
 
     def candidates(self: Search, *arguments: Any) -> Any:
-        begun.append(True)
+        calls.append(True)
         return proposed(self, *arguments)
 
     monkeypatch.setattr(Search, "_candidates", candidates)
-    monkeypatch.setattr(time, "monotonic", lambda: 100.0 if begun else 0.0)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 if calls else 0.0)
     X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
     model = estimator(5, n_init=1, moves=True, max_time=50, random_state=0, **options)
     with pytest.warns(ConvergenceWarning, match=r"used all max_time=50 seconds and keeps the best state"):
         model.fit(X)
-    assert begun
+    assert calls
     assert not model.converged_
     assert np.isfinite(model.transform(X)).all()
 

@@ -200,14 +200,14 @@ def test_an_interrupt_at_any_moment_after_the_first_iteration_keeps_the_best_sta
     moments = np.linspace(whole.first + 1, whole.calls, n_moments).astype(int)
     for moment in np.unique(moments):
         key = Key(int(moment))
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             model = key.during(SUBJECTS[name], OFTEN[name])
         if not key.pressed:  # the first fit of all has filled caches, too
             assert moment > 0.95 * whole.calls
             continue
         assert model is not None, f"nothing was kept at call {moment} of {whole.calls}"
-        assert any(issubclass(one.category, FitInterrupted) for one in heard), f"swallowed at call {moment}"
+        assert any(issubclass(one.category, FitInterrupted) for one in warned), f"swallowed at call {moment}"
         assert model.elbo_ >= key.best - 1e-6 * abs(key.best)
         assert np.all(np.isfinite(model.transform(table(SUBJECTS[name]))))
 

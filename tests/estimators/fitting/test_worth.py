@@ -99,7 +99,7 @@ def worth_of(model: Any, data: Rows) -> Worth:
     bound, top = climbed(q)
     # what the covariance shows is no more given up than the last cluster: the bound of heavy sources is loose
     fewest = 1 if isinstance(model, MixtureEstimator) else getattr(parts.model, "least", 0)
-    others = [np.delete(np.arange(q.n_components), gone) for gone in range(q.n_components)]
+    others = [np.delete(np.arange(q.n_components), component) for component in range(q.n_components)]
     each = [climbed(q.only(keep))[1] - top for keep in others] if q.n_components > fewest else [-np.inf]
     return Worth(max(each) / data.n, (model.elbo_ - bound) / data.n)
 

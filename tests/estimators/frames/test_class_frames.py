@@ -106,11 +106,11 @@ def test_new_frames_may_have_other_orders_levels_and_columns() -> None:
     model = fitted(frame)
     expected = model.predict_proba(frame)
     assert model.predict_proba(frame[list(frame.columns[::-1])]) == pytest.approx(expected)
-    strange, gone = frame.head(5).copy(), frame.head(5).copy()
-    strange["species"], gone["species"] = "Emperor", None
+    strange, empty = frame.head(5).copy(), frame.head(5).copy()
+    strange["species"], empty["species"] = "Emperor", None
     with pytest.warns(UnseenLevels, match="column 'species' holds 5 value.*'Emperor'; known are 'Adelie'"):
         found = model.predict_proba(strange)
-    assert found == pytest.approx(model.predict_proba(gone))
+    assert found == pytest.approx(model.predict_proba(empty))
     with pytest.warns(AbsentColumns, match="'species'"):
         assert model.predict_proba(frame.head(5).drop(columns="species")) == pytest.approx(found)
     with pytest.raises(ValueError, match=r"X is a ndarray, and the model was fitted to a data frame.*'age', 'species'"):

@@ -121,11 +121,11 @@ def test_covariates_groups_and_metadata_of_other_rows(columns: list[str], table:
 def test_metadata_numbered_otherwise_are_refused_or_by_place_with_a_word(table: Any) -> None:
     X = table[["age", "bmi", "bp"]].drop(index=[3, 9])
     model = latens.FactorAnalysis(1, **QUICK).fit(X)
-    anew = table[["target"]].drop(index=[3, 9]).reset_index(drop=True)
+    renumbered = table[["target"]].drop(index=[3, 9]).reset_index(drop=True)
     with pytest.raises(ValueError, match="metadata and X share 438 of 440 row labels"):
-        model.associate(anew, X)
+        model.associate(renumbered, X)
     with pytest.raises(ValueError, match="metadata has 440 entries for 442 rows, and the rows of X are numbered from"):
-        model.associate(anew, table[["age", "bmi", "bp"]])
+        model.associate(renumbered, table[["age", "bmi", "bp"]])
     with pytest.warns(RowsByPlace, match="metadata is labelled '1' to '442'"):
         model.associate(table[["target"]].set_axis(range(1, 443)), table[["age", "bmi", "bp"]])
 
@@ -162,9 +162,9 @@ def test_rows_that_were_numbered_anew_are_not_the_first_ones(table: Any) -> None
 
 def test_halves_and_pages_keep_entries_of_more_rows(table: Any) -> None:
     X = table[["age", "bmi"]].drop(index=3)
-    kept = beside_rows(X, {"covariates": table[["target"]], "exposure": {"visits": table["months"]}})
-    assert kept["covariates"].index.equals(X.index)
-    assert kept["exposure"]["visits"].equals(table["months"].drop(index=3))
+    entries = beside_rows(X, {"covariates": table[["target"]], "exposure": {"visits": table["months"]}})
+    assert entries["covariates"].index.equals(X.index)
+    assert entries["exposure"]["visits"].equals(table["months"].drop(index=3))
     with pytest.raises(ValueError, match="covariates and X share 440 of 441"):
         beside_rows(X, {"covariates": table[["target"]].drop(index=7)})
 

@@ -24,14 +24,14 @@ def ask(model: Any, *arguments: Any, **options: Any) -> Any:
 def other_tables(subject: Subject) -> dict[str, np.ndarray]:
     X = table(subject)
     rng = np.random.default_rng(11)
-    one_entry, dealt = X.copy(), X.copy()
+    one_entry, shuffled = X.copy(), X.copy()
     one_entry[0, 0] = 1 - X[0, 0] if subject.binary else X[0, 0] + 3 * X[:, 0].std()
-    dealt[:, 0] = rng.permutation(X[:, 0])
+    shuffled[:, 0] = rng.permutation(X[:, 0])
     return {
         "a row fewer": X[:-1],
         "a row twice": np.concatenate([X, X[:1]]),
         "one entry changed": one_entry,
-        "one column dealt out anew": dealt,
+        "one column dealt out anew": shuffled,
         "other rows": subject.rows(len(X), X.shape[1], seed=99),
     }
 

@@ -183,15 +183,15 @@ def test_errors_of_rates_widen_intervals_by_what_they_move_estimates(role: str) 
     label = rng.integers(2, size=400)
     y = label + rng.normal(size=400)
 
-    def share(away: float) -> np.ndarray:
-        """Memberships whose error rates are .8 and .2, the first cluster's moved by `away`."""
+    def share(shift: float) -> np.ndarray:
+        """Memberships whose error rates are .8 and .2, the first cluster's moved by `shift`."""
         sure = np.where(label == 0, 0.8, 0.2)
         base = np.column_stack([sure, 1 - sure])
         move = np.array([1.0, -1.0])[label] / np.bincount(label)[label]  # keeps the sum over all rows
-        base[:, 0] += away * base[:, 0].sum() * move
+        base[:, 0] += shift * base[:, 0].sum() * move
         return base
 
-    up, at, down = (Assigned(share(away), ("a", "b")).errors for away in (step, 0.0, -step))
+    up, at, down = (Assigned(share(shift), ("a", "b")).errors for shift in (step, 0.0, -step))
     towards = (up - down) / (2 * step)
     slope = (_estimates(share(step), y, role)[0] - _estimates(share(-step), y, role)[0]) / (2 * step)
     assert at[0, 0] + towards[0, 0] > at[0, 0]

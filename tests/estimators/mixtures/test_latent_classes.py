@@ -187,12 +187,12 @@ def test_chances_of_hidden_levels_are_calibrated() -> None:
 def test_levels_that_the_fit_did_not_see_are_missing_and_counted() -> None:
     x, _ = table()
     model = fitted(x)
-    strange, gone = x[:4].copy(), x[:4].copy()
-    strange[[0, 2], 3], gone[[0, 2], 3] = [7.0, 8.0], np.nan
+    strange, empty = x[:4].copy(), x[:4].copy()
+    strange[[0, 2], 3], empty[[0, 2], 3] = [7.0, 8.0], np.nan
     with pytest.warns(UnseenLevels, match=r"taken as missing, in the column\(s\) 'x3 \(2\)'"):
         found = model.predict_proba(strange)
-    assert found == pytest.approx(model.predict_proba(gone))
-    assert model.score_samples(gone)[1] == pytest.approx(model.score_samples(x[:4])[1])
+    assert found == pytest.approx(model.predict_proba(empty))
+    assert model.score_samples(empty)[1] == pytest.approx(model.score_samples(x[:4])[1])
 
 
 @pytest.mark.parametrize(
@@ -409,8 +409,8 @@ def test_classes_of_conjugate_columns_are_sampled_holes_and_all() -> None:
     assert [row[:3] for row in sampled.rows] == [row[:3] for row in response.rows]
     ratio = np.array(response["std"]) / np.array(sampled["std"])
     assert np.median(ratio) == pytest.approx(1, abs=0.1)
-    apart = (np.array(response["estimate"]) - np.array(sampled["estimate"])) / np.array(sampled["std"])
-    assert np.median(np.abs(apart)) < 0.2
+    gaps = (np.array(response["estimate"]) - np.array(sampled["estimate"])) / np.array(sampled["std"])
+    assert np.median(np.abs(gaps)) < 0.2
     drawn = model.sample_posterior(40, method="gibbs", X=x)
     assert max(drawn.r_hat.values()) < 1.1
     assert drawn["standard_deviations"].shape == (40, 3, 2)

@@ -118,9 +118,9 @@ def test_sparse_binary_rows_are_never_made_dense(monkeypatch: pytest.MonkeyPatch
     def refuse(self: Any, *arguments: Any, **options: Any) -> Any:
         if self.shape[0] > 1:
             raise AssertionError("made dense")
-        return kept(self, *arguments, **options)
+        return toarray(self, *arguments, **options)
 
-    kept = csr_array.toarray
+    toarray = csr_array.toarray
     monkeypatch.setattr(csr_array, "toarray", refuse)
     monkeypatch.setattr(csr_array, "todense", refuse)
     model = latens.BernoulliMixture(8, random_state=0, n_jobs=1).fit(x)

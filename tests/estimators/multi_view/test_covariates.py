@@ -74,11 +74,11 @@ def test_a_batch_takes_no_factor_whatever_the_likelihood(kind: str) -> None:
     with_covariates, without = model(kind, 4).fit({"x": y}, covariates=known), model(kind, 4).fit({"x": y})
     assert with_covariates.n_components_ == 1
     assert with_covariates.elbo_ > without.elbo_ + 200
-    apart = {"batch": known["batch"]}
-    assert with_covariates.associate(apart)["effect"][0] < 0.1
+    batch = {"batch": known["batch"]}
+    assert with_covariates.associate(batch)["effect"][0] < 0.1
     if says_much:  # yes/no and levels of so few columns do not pay for the factors of batches
         assert without.n_components_ > 1
-        assert without.associate(apart)["effect"][0] > 0.3
+        assert without.associate(batch)["effect"][0] > 0.3
     if kind not in ("categorical", "ordinal"):  # of which each level has coefficients
         for found, true in zip(with_covariates.covariate_coefficients_["x"], slopes, strict=True):
             assert np.corrcoef(found, true)[0, 1] > 0.9

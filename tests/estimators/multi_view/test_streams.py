@@ -89,9 +89,9 @@ def test_the_stream_begins_with_enough_samples() -> None:
     assert len(stream._waiting.samples.values) == LEAST_SAMPLES - 10
     assert stream.partial_fit(part(views, slice(LEAST_SAMPLES - 10, LEAST_SAMPLES)))._waiting is None
     assert stream.elbo_ == pytest.approx(model().partial_fit(part(views, slice(LEAST_SAMPLES))).elbo_, rel=1e-9)
-    begun = len(stream.trace_)
+    n_events = len(stream.trace_)
     stream.partial_fit(part(views, slice(LEAST_SAMPLES, None)))
-    assert (stream._state.stats.n, len(stream.trace_)) == (LEAST_SAMPLES + 10, begun + 1)
+    assert (stream._state.stats.n, len(stream.trace_)) == (LEAST_SAMPLES + 10, n_events + 1)
 
 
 @pytest.mark.slow

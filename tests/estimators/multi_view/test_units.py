@@ -211,10 +211,10 @@ def test_samples_that_share_no_view_do_not_blow_up_the_start() -> None:
     views, truth = latens.datasets.make_multiview(
         60, (9, 8, 7), kinds, 2, missing=0.1, missing_views=0.2, random_state=3
     )
-    apart = {}
+    tables = {}
     for name, values in views.items():
         here, nothing = values[:10], np.full_like(values[:10], np.nan)
-        apart[name] = np.vstack([nothing, here] if name == "view2" else [here, nothing])
+        tables[name] = np.vstack([nothing, here] if name == "view2" else [here, nothing])
     model = latens.MultiViewFactorAnalysis(5, likelihoods=truth.likelihoods, moves=False, max_iter=50, random_state=0)
-    model.fit(apart)
+    model.fit(tables)
     assert model.elbo_history_[0] > 2 * model.elbo_ < 0  # the start was below -1e12

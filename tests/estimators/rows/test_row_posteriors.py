@@ -30,9 +30,9 @@ FITS: dict[str, tuple[Callable[..., Any], str]] = {  # models whose local step i
 def test_kept_posteriors_give_the_fit_of_memory(name: str) -> None:
     make, kind = FITS[name]
     x = rows(kind)
-    memory, kept = make().fit(x), make(row_posteriors="keep").fit(latens.scan(x, block_rows=97))
-    assert (kept.n_components_, kept.n_iter_) == (memory.n_components_, memory.n_iter_)
-    assert kept.elbo_ == pytest.approx(memory.elbo_, abs=1e-6)
+    memory, in_blocks = make().fit(x), make(row_posteriors="keep").fit(latens.scan(x, block_rows=97))
+    assert (in_blocks.n_components_, in_blocks.n_iter_) == (memory.n_components_, memory.n_iter_)
+    assert in_blocks.elbo_ == pytest.approx(memory.elbo_, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -47,10 +47,10 @@ def test_a_scratch_file_gives_the_same_bits_and_is_gone_afterwards(
     seen, put = [], scratch.Scratch.put
 
     def note(self: scratch.Scratch, value: Any) -> Any:
-        aside = put(self, value)
+        stored = put(self, value)
         if scratch._size(value):  # without a component there is nothing to write
-            seen.append(aside.path)
-        return aside
+            seen.append(stored.path)
+        return stored
 
     monkeypatch.setattr(scratch.Scratch, "put", note)
     in_file = make().fit(scan)
@@ -64,8 +64,10 @@ def test_a_scratch_file_gives_the_same_bits_and_is_gone_afterwards(
 def test_posteriors_that_are_found_anew_reach_the_bound_of_kept_ones(name: str) -> None:
     make, kind = FITS[name]
     x = rows(kind)
-    kept, anew = (make(row_posteriors=how).fit(latens.scan(x, block_rows=97)) for how in ("keep", "recompute"))
-    assert anew.elbo_ >= kept.elbo_ - 1e-3 * len(x)
+    keeping, recomputing = (
+        make(row_posteriors=how).fit(latens.scan(x, block_rows=97)) for how in ("keep", "recompute")
+    )
+    assert recomputing.elbo_ >= keeping.elbo_ - 1e-3 * len(x)
 
 
 def test_files_that_nobody_needs_go_while_the_scratch_lives() -> None:

@@ -60,12 +60,12 @@ def test_a_column_gets_its_origin_from_the_first_rows_that_show_it() -> None:
     assert frame.meeting(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9))) is frame
     late = x * [1, 0, 1, 1] + [0, 0, 0, 1e6]
     weight = np.arange(1.0, 10)
-    met = frame.meeting(Rows(late, np.array([[True, False, True, True]] * 9), weight))
-    assert met.unseen == (1,)
-    assert met.origin[3] == pytest.approx(np.average(late[:, 3], weights=weight), abs=0.01)
-    assert np.array_equal(met.origin[:3], frame.origin[:3])
-    assert met.exponent == frame.exponent
-    assert met.meeting(Rows(late + 1)).origin[3] == met.origin[3]
+    units = frame.meeting(Rows(late, np.array([[True, False, True, True]] * 9), weight))
+    assert units.unseen == (1,)
+    assert units.origin[3] == pytest.approx(np.average(late[:, 3], weights=weight), abs=0.01)
+    assert np.array_equal(units.origin[:3], frame.origin[:3])
+    assert units.exponent == frame.exponent
+    assert units.meeting(Rows(late + 1)).origin[3] == units.origin[3]
     assert Units.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=False).unseen == ()
 
 

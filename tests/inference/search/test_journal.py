@@ -100,19 +100,19 @@ def test_an_ascent_goes_on_from_its_last_state_and_watchers_have_seen_the_rest()
 
 
 def test_callers_hear_only_what_they_have_not_heard() -> None:
-    store, heard = Memory(), list[tuple[str, int]]()
+    store, events = Memory(), list[tuple[str, int]]()
 
     def search(journal: Journal, die_at: int | None) -> None:
-        listen = journal.unheard(lambda event: heard.append(("second", event.step)) or False)
+        listen = journal.unheard(lambda event: events.append(("second", event.step)) or False)
         journal.ascend(ascent(2), State(Place()), listen)
         journal.ascend(ascent(4, die_at=die_at), State(Place()), listen)
 
     with pytest.raises(SystemExit):
         search(journal_of(store), 2)
-    before, heard = heard, []
+    before, events = events, []
     search(journal_of(store), None)
     assert [step for _, step in before] == [0, 1, 0, 1]
-    assert [step for _, step in heard] == [2, 3]
+    assert [step for _, step in events] == [2, 3]
 
 
 def test_local_posteriors_are_kept_until_something_has_gone_on_from_them() -> None:
@@ -124,8 +124,8 @@ def test_local_posteriors_are_kept_until_something_has_gone_on_from_them() -> No
     assert [entry.answer.state.locals for entry in store.notes.entries] == [("local",)] * 2
     journal.once(lambda: None, start=first.state)  # a round of moves that found nothing
     third = journal.ascend(ascent(2), first.state, None)
-    kept = [entry.answer and entry.answer.state.locals for entry in store.notes.entries]
-    assert kept == [None, ("local",), None, third.state.locals]
+    locals_ = [entry.answer and entry.answer.state.locals for entry in store.notes.entries]
+    assert locals_ == [None, ("local",), None, third.state.locals]
 
 
 def test_notes_of_another_path_are_given_up_from_where_it_parts() -> None:

@@ -213,17 +213,17 @@ def test_a_slow_ascent_leaves_iterations_for_the_moves_after_it() -> None:
 
 
 def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:
-    tried: list[float] = []
+    starts: list[float] = []
 
     def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
-        tried.append(start.q)
+        starts.append(start.q)
         return climb_state(start, max_iter, on)
 
     def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         return fit_at(start.q / 2)
 
     improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), ascent, screens=[screen])
-    assert tried == [-3.0]
+    assert starts == [-3.0]
 
 
 def test_moves_after_a_stop_or_an_interrupt_are_not_even_proposed() -> None:

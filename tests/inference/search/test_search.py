@@ -107,7 +107,7 @@ def test_a_start_found_on_all_rows_is_not_searched_again_on_a_part() -> None:
     def count(event: Any) -> None:
         seen.append(event.n_components)
 
-    fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [start], afresh=False, notify=count)
+    fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [start], from_scratch=False, notify=count)
     assert fit.state.q.n_components == 3
     assert min(seen) == 3  # on a part the third would have gone first
 
@@ -184,11 +184,11 @@ def test_every_start_is_moved_before_they_are_compared() -> None:
 
 
 def test_a_start_that_ends_where_another_did_is_moved_once() -> None:
-    tried: list[str] = []
+    names: list[str] = []
     land = Landscape({"a": -5.0, "b": -5.0, "c": -6.0}, {"a": ["c"], "b": ["c"], "c": []})
-    watched = replace(land, ways=Noted(land.ways, tried))
+    watched = replace(land, ways=Noted(land.ways, names))
     assert watched.searched("a", "b", "c").state.q.name == "a"
-    assert tried == ["a", "c"]
+    assert names == ["a", "c"]
 
 
 class Noted(dict[str, list[str]]):
@@ -225,12 +225,12 @@ def test_a_bound_that_rests_on_codes_which_rows_do_not_find_again_is_not_returne
     search = Search(model, partial(ascend, model, tol=1e-6), seed=0, limit=k, max_iter=100, tol=1e-6, moves=True)
     search = replace(search, fixed=True)
     start = State(q, locals=(planted,))
-    kept = max(fit.elbo for fit in search._found([rows], rows, [start], 1))
+    highest = max(fit.elbo for fit in search._found([rows], rows, [start], 1))
     fit = search.on_all([rows], rows, [start])
-    assert kept > fit.elbo + 2 * NATS_OF_CODES * rows.n
-    anew = model.statistics(rows, local_fixed_point(model, fit.state.q, rows, say=False))
+    assert highest > fit.elbo + 2 * NATS_OF_CODES * rows.n
+    stats = model.statistics(rows, local_fixed_point(model, fit.state.q, rows, say=False))
     lost = sum(model.data_terms(fit.state.q, fit.state.stats).values()) - sum(
-        model.data_terms(fit.state.q, anew).values()
+        model.data_terms(fit.state.q, stats).values()
     )
     assert lost < NATS_OF_CODES * rows.n
     assert {event.restart for event in fit.trace} == {0}
@@ -248,14 +248,14 @@ def test_codes_that_rows_do_not_find_again_are_settled_before_moves_are_judged_b
         q = model.global_step(q, model.statistics(rows, planted))
     search = Search(model, partial(ascend, model, tol=1e-6), seed=0, limit=k, max_iter=100, tol=1e-6, moves=True)
     start = State(q, locals=(planted,))
-    kept = search._ascended(search._ascend([rows]), [start], None, map)[0]
-    paused = replace(search, pause=10)._settled([kept], [rows], serial_sweep)[0]
-    assert paused.elbo < kept.elbo - 2 * NATS_OF_CODES * rows.n
+    first = search._ascended(search._ascend([rows]), [start], None, map)[0]
+    paused = replace(search, pause=10)._settled([first], [rows], serial_sweep)[0]
+    assert paused.elbo < first.elbo - 2 * NATS_OF_CODES * rows.n
     assert len(paused.trace) <= 10
     assert {event.restart for event in paused.trace} == {0}
-    honest = search._found_again(kept, [rows], serial_sweep)
+    honest = search._found_again(first, [rows], serial_sweep)
     found = replace(search, pause=10, fixed=True)._found([rows], rows, [start], 1)
-    assert max(fit.elbo for fit in found) < kept.elbo - NATS_OF_CODES * rows.n
+    assert max(fit.elbo for fit in found) < first.elbo - NATS_OF_CODES * rows.n
     assert max(fit.elbo for fit in found) > honest.elbo - NATS_OF_CODES * rows.n
 
 

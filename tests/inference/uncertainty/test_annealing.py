@@ -93,8 +93,8 @@ def test_chains_in_both_directions_meet_on_rows_of_the_models_own_making(name: s
     rows, codes = model.draw(truth, 6, rng)
     batch = Rows(rows)
     start = CASES[name].start(model, 1, rows, rng)
-    kept = {field: getattr(truth, field) for field in POINTS.get(name, ())}
-    q = replace(ascend(model, [batch], State(start), max_iter=100, tol=1e-6).state.q, **kept)
+    points = {field: getattr(truth, field) for field in POINTS.get(name, ())}
+    q = replace(ascend(model, [batch], State(start), max_iter=100, tol=1e-6).state.q, **points)
     low = log_mean_with_error(weights_of(model, batch, q, 200, 8))[0]
     high = -log_mean_with_error(-weights_of(model, batch, q, 200, 8, codes))[0]
     assert -0.7 < high - low < 1.5

@@ -320,9 +320,9 @@ def test_wrong_conditionals_of_binary_factors_are_caught() -> None:
 
 def test_chains_that_disagree_have_a_large_r_hat_and_few_effective_draws() -> None:
     rng = np.random.default_rng(3)
-    same, apart = rng.normal(size=(4, 200)), rng.normal(size=(4, 200)) + np.arange(4)[:, None]
+    same, shifted = rng.normal(size=(4, 200)), rng.normal(size=(4, 200)) + np.arange(4)[:, None]
     assert r_hat(same) < 1.03
-    assert r_hat(apart) > 1.3
+    assert r_hat(shifted) > 1.3
     assert effective_size(same) > 500
     walk = np.cumsum(rng.normal(size=(4, 200)), axis=1)
     assert effective_size(walk) < 100

@@ -12,7 +12,7 @@ import pytest
 import latens
 from latens.core import Removal, Rows
 from latens.models.mixture.model import Memberships
-from latens.models.mixture.moves import agglomerated, dealt, gather, rearrange
+from latens.models.mixture.moves import agglomerated, deal, gather, rearrange
 
 N_EACH = 30
 
@@ -75,7 +75,7 @@ def test_rows_dealt_anew_leave_the_clusters_they_do_not_belong_to() -> None:
     model, rows, label = problem()
     wrong = label.copy()
     wrong[:: N_EACH // 3] = (wrong[:: N_EACH // 3] + 1) % 3  # three rows of each
-    assert same_groups(labels_of(dealt(model, of_labels(wrong, 3)[0], rows, rows.n)), label)
+    assert same_groups(labels_of(deal(model, of_labels(wrong, 3)[0], rows, rows.n)), label)
 
 
 def test_a_half_that_another_cluster_holds_is_given_back() -> None:

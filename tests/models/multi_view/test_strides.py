@@ -33,11 +33,11 @@ def off(p: ViewPosterior) -> ViewPosterior:
 @pytest.mark.parametrize("kinds", [("gaussian", "gaussian"), ("bernoulli", "poisson")], ids="-".join)
 def test_a_prior_of_loadings_that_is_off_comes_back_sooner_than_by_plain_steps(kinds: tuple[str, ...]) -> None:
     m, rows, q = settled(kinds)
-    away = replace(q, views={name: off(p) for name, p in q.views.items()})
+    start = replace(q, views={name: off(p) for name, p in q.views.items()})
     top = ascend(m, [rows], State(q), max_iter=5, tol=0)
     for name, p in top.state.q.views.items():
         assert with_prior_ahead(p, m.prior(2).views[name], top.state.stats.views[name])[1] < 1e-3
-    strides, plain = ascend(m, [rows], State(away), max_iter=8, tol=0), State(away)
+    strides, plain = ascend(m, [rows], State(start), max_iter=8, tol=0), State(start)
     for _ in range(8):
         local = m.local_step(plain.q, rows, plain.locals[0] if plain.locals else None)
         stats = m.statistics(rows, local)
@@ -55,8 +55,8 @@ def test_sizes_of_factors_in_groups_come_back_at_once(times: float) -> None:
     rows, m = fit._units.enter(fit._rows_of_fit(views, groups=truth.groups)), fit._model
     q = ascend(m, [rows], State(fit._state.q), max_iter=300, tol=1e-9).state.q
     resized = {name: p.resized(np.full(2, times)) for name, p in q.views.items()}
-    away = replace(q, views=resized, activity=replace(q.activity, rate=q.activity.rate / times**2))
-    top, back = (ascend(m, [rows], State(start), max_iter=4, tol=0) for start in (q, away))
+    off = replace(q, views=resized, activity=replace(q.activity, rate=q.activity.rate / times**2))
+    top, back = (ascend(m, [rows], State(start), max_iter=4, tol=0) for start in (q, off))
     assert back.trace[0].elbo < top.elbo - 5
     assert back.elbo > top.elbo - 0.5
     assert further(m, q, top.state.stats) is q  # nothing to be gained at the top

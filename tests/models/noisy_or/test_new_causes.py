@@ -64,14 +64,14 @@ def test_pairs_count_weights_and_holes_and_sparse_rows_like_dense_ones() -> None
     assert (dense.seen == 300).all()
 
 
-@pytest.mark.parametrize("gone", range(4))
-def test_the_cause_that_is_lacking_is_the_first_that_is_proposed_alone(gone: int) -> None:
+@pytest.mark.parametrize("cause", range(4))
+def test_the_cause_that_is_lacking_is_the_first_that_is_proposed_alone(cause: int) -> None:
     rows, model = Rows(drawn()), NoisyOrCauses(12)
-    without = posterior(np.delete(STRENGTH, gone, axis=0), np.full((1, 3), 0.1))
+    without = posterior(np.delete(STRENGTH, cause, axis=0), np.full((1, 3), 0.1))
     proposal = next(one for one in more_causes(model, without, 4000.0, rows, limit=8) if one.n_components == 4)
     strength = proposal.q.causes.mean[-1]
     assert proposal.of.tolist() == [0, 1, 2, -1]
-    assert set(np.argsort(-strength)[:3]) == set(np.flatnonzero(STRENGTH[gone]))
+    assert set(np.argsort(-strength)[:3]) == set(np.flatnonzero(STRENGTH[cause]))
     assert proposal.q.usage.mean[0, -1] == pytest.approx(0.1, abs=0.05)
 
 

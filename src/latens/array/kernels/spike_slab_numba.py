@@ -44,7 +44,7 @@ SMALLEST_CHANCE = float(np.exp(-LARGEST_EXPONENT))
 SMALLEST_POWER = 1e-80  # of e, whose third power is still a normal number: log(1 + x) is x long before
 LOG_ODDS_OF_CERTAIN = 40.0  # log odds of loadings that are in whatever their size
 LARGEST_LOG_WIDTH = 300.0  # logarithm of a width
-N_KEPT = 20  # steps that tell how axes are curved
+MOST_PAIRS = 20  # steps that tell how axes are curved
 N_SMALL = 2  # steps that gain next to nothing, one after the other, where it ends
 N_SHORTER = 20  # times a step is shortened
 LEAST_SHARE = 1e-4  # of what its slope promises, that a step must gain
@@ -327,10 +327,10 @@ def _inverse(matrix, out):
             out[a, j] *= times
         for i in range(k):
             if i != a:
-                gone = rest[i, a]
+                factor = rest[i, a]
                 for j in range(k):
-                    rest[i, j] -= gone * rest[a, j]
-                    out[i, j] -= gone * out[a, j]
+                    rest[i, j] -= factor * rest[a, j]
+                    out[i, j] -= factor * out[a, j]
     return volume
 
 
@@ -414,28 +414,28 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
     """
     size = len(x)
     slopes, trial, beyond, way = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
-    steps, changes, inverse = np.empty((N_KEPT, size)), np.empty((N_KEPT, size)), np.empty(N_KEPT)
-    share, kept, last, small = np.empty(N_KEPT), 0, 0, 0
+    steps, changes, inverse = np.empty((MOST_PAIRS, size)), np.empty((MOST_PAIRS, size)), np.empty(MOST_PAIRS)
+    share, n_pairs, last, small = np.empty(MOST_PAIRS), 0, 0, 0
     height = axes_height(mean, variance, ends, dense, second, n, weight, x, slopes)
     if not np.isfinite(height):
         return height
     fill(0.0, slopes[:fixed])
     for _ in range(n_steps):
         copy(slopes, way)
-        for back in range(kept):
-            i = (last - 1 - back) % N_KEPT
+        for back in range(n_pairs):
+            i = (last - 1 - back) % MOST_PAIRS
             share[i] = inverse[i] * _dot(steps[i], way)
             for j in range(size):
                 way[j] -= share[i] * changes[i, j]
-        if kept:
-            i = (last - 1) % N_KEPT
+        if n_pairs:
+            i = (last - 1) % MOST_PAIRS
             times = 1.0 / (inverse[i] * _dot(changes[i], changes[i]))
         else:
             times = 1.0 / max(np.sqrt(_dot(slopes, slopes)), SMALLEST_NORMAL)
         for j in range(size):
             way[j] *= times
-        for back in range(kept - 1, -1, -1):
-            i = (last - 1 - back) % N_KEPT
+        for back in range(n_pairs - 1, -1, -1):
+            i = (last - 1 - back) % MOST_PAIRS
             times = share[i] - inverse[i] * _dot(changes[i], way)
             for j in range(size):
                 way[j] += times * steps[i, j]
@@ -452,17 +452,17 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
             bend = 2.0 * (height + length * rise - found)
             length *= min(max(length * rise / bend, 0.1), 0.5) if np.isfinite(bend) and bend > 0 else 0.1
         if not found > height:
-            if not kept:
+            if not n_pairs:
                 break
-            kept = 0  # what was kept leads astray: once more along the slopes
+            n_pairs = 0  # what was kept leads astray: once more along the slopes
             continue
         fill(0.0, beyond[:fixed])
-        i, curve = last % N_KEPT, 0.0
+        i, curve = last % MOST_PAIRS, 0.0
         for j in range(size):
             steps[i, j], changes[i, j] = trial[j] - x[j], slopes[j] - beyond[j]
             curve += steps[i, j] * changes[i, j]
         if curve > LEAST_COSINE * np.sqrt(_dot(steps[i], steps[i]) * _dot(changes[i], changes[i])):
-            inverse[i], last, kept = 1.0 / curve, last + 1, min(kept + 1, N_KEPT)
+            inverse[i], last, n_pairs = 1.0 / curve, last + 1, min(n_pairs + 1, MOST_PAIRS)
         gain, height = found - height, found
         copy(trial, x)
         copy(beyond, slopes)

@@ -41,14 +41,14 @@ class FriendlyGroup(click.Group):
         """Say what was meant by a word that is no command: a file, or a command misspelt."""
         word = args[0]
         if self.get_command(ctx, word) is None and not word.startswith("-"):
-            raise Refused(self._meant(ctx, word, args[1:]))
+            raise Refused(self._hint(ctx, word, args[1:]))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they are wanted, not that of the alphabet."""
         return list(self.commands)
 
-    def _meant(self, ctx: click.Context, word: str, rest: list[str]) -> str:
+    def _hint(self, ctx: click.Context, word: str, rest: list[str]) -> str:
         from difflib import get_close_matches
 
         path = Path(word)
@@ -72,9 +72,9 @@ class FriendlyGroup(click.Group):
         except (FitInterrupted, KeyboardInterrupt) as interruption:
             raise Interrupted("interrupted; there is no answer, and nothing was written.") from interruption
         except click.UsageError as error:
-            meant = _extra_file(error)
-            if meant:
-                raise Refused(meant) from error
+            hint = _extra_file(error)
+            if hint:
+                raise Refused(hint) from error
             raise
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise

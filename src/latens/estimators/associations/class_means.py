@@ -46,8 +46,8 @@ def class_means(assigned: Assigned, keep: Index, y: Floats, described: Index) ->
     own = weights[:, None, :] * (y[:, :, None] - means) / mass  # (n', J, K)
     # the same summed over the rows of an assignment, (K, J, K), of which inverse' dH inverse is taken
     shown = np.eye(len(assigned.names))[assigned.labels[keep]]
-    apart = np.tensordot(shown, (y[:, :, None] - means) / mass, axes=(0, 0))
-    slopes = -np.einsum("sa,sjk,bk->jkab", inverse, apart, inverse)
+    distances = np.tensordot(shown, (y[:, :, None] - means) / mass, axes=(0, 0))
+    slopes = -np.einsum("sa,sjk,bk->jkab", inverse, distances, inverse)
     shape = (len(keep), means.size)
     error = assigned.with_drift(own.reshape(shape), keep, slopes.reshape(means.size, *inverse.shape))
     together = np.sum(error**2, axis=0).reshape(means.shape)
@@ -59,10 +59,10 @@ def mean_ends(
 ) -> tuple[Floats, Floats]:
     """(K,), ends of intervals of the means (K,) of y (n',), whose variances by rows and with drift are (K,)."""
     labels = assigned.labels[keep]
-    apart = y - _by_group(y, labels)[labels]
-    groups, squares = len(np.unique(labels)), float(apart @ apart)
+    residuals = y - _by_group(y, labels)[labels]
+    groups, squares = len(np.unique(labels)), float(residuals @ residuals)
     spread = squares / max(len(y) - groups, 1)
-    kurtosis = float(np.mean(apart**4)) / (squares / len(y)) ** 2 if squares > 0 else 3.0
+    kurtosis = float(np.mean(residuals**4)) / (squares / len(y)) ** 2 if squares > 0 else 3.0
     n, tell = assigned.rows_worth(keep), min(2 / max(kurtosis - 1, 1e-9), 1.0)
     degrees = np.maximum(n - 1, 0.0) * tell + PRIOR_ROWS
     pooled = spread / np.where(np.isnan(means), np.nan, n)

@@ -478,11 +478,11 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         return super()._is_plain_ascent and self.prior != "ard"
 
     def _search_from(
-        self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
+        self, model: Any, context: FitContext, starts: list[State], moves: bool, from_scratch: bool = True
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
             return self._follow(model, context, starts[0])
-        return super()._search_from(model, context, starts, moves or (self.prune and not model.points), afresh)
+        return super()._search_from(model, context, starts, moves or (self.prune and not model.points), from_scratch)
 
     def _read_out(
         self, model: Any, context: FitContext, starts: list[State], notify: Any = None, moves: bool = False

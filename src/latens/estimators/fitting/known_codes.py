@@ -128,8 +128,12 @@ def known_labels(known: Any, n_rows: int, n_components: int | None) -> Floats:
     _check_some(labels >= 0)
     k = int(labels.max()) + 1
     if not set(range(k)) <= set(labels.astype(int).tolist()):
-        gone = ", ".join(str(label) for label in sorted(set(range(k)) - set(labels.astype(int).tolist()))[:FEW_SHOWN])
-        raise ValueError(f"known has labels up to {k - 1}, but no row of {gone}; number the labels 0, 1, 2 and so on.")
+        missing_labels = ", ".join(
+            str(label) for label in sorted(set(range(k)) - set(labels.astype(int).tolist()))[:FEW_SHOWN]
+        )
+        raise ValueError(
+            f"known has labels up to {k - 1}, but no row of {missing_labels}; number the labels 0, 1, 2 and so on."
+        )
     codes = np.where(labels[:, None] >= 0, (labels[:, None] == np.arange(k)).astype(float), np.nan)
     return np.where(np.isnan(codes[:, :1]), np.nan, _widened(codes, n_components, 0.0))
 

@@ -98,7 +98,7 @@ class FitSearch:
         return []
 
     def _search_from(
-        self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
+        self, model: Model, context: FitContext, starts: list[State], moves: bool, from_scratch: bool = True
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
         data, sample, units, journal = context.data, context.sample, context.units, context.journal
@@ -124,7 +124,7 @@ class FitSearch:
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, context, starts, last, len(batches), notify)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
-            complete = self._rows_without_holes(model, context) if searching and moves and afresh else None
+            complete = self._rows_without_holes(model, context) if searching and moves and from_scratch else None
             if complete is not None:
                 starts, interrupted = search.starts_from(complete, starts)
                 if interrupted:
@@ -133,7 +133,7 @@ class FitSearch:
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model) if self.seeks_rare else None
-                beside = partial(self._starts_beside, model, context, starts[0]) if afresh else None
+                beside = partial(self._starts_beside, model, context, starts[0]) if from_scratch else None
                 return search.by_part(
                     sample,
                     batches,
@@ -141,7 +141,7 @@ class FitSearch:
                     badly_explained,
                     starts,
                     beside=beside,
-                    afresh=afresh,
+                    from_scratch=from_scratch,
                     sweep=sweep,
                     notify=notify,
                 )

@@ -136,9 +136,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     # notes may end with the option of the command line that keeps a column; in Python the warning says what does
     notes = {column.name: column.note.partition("; --")[0] for column in columns if not column.is_kept}
     out = [f"{column.name} ({notes[column.name] or column.kind})" for column in columns if not column.is_kept]
-    kept = tuple(column for column in columns if column.is_kept)
+    used_columns = tuple(column for column in columns if column.is_kept)
     remedies = _remedies(X, raw, [column for column in columns if not column.is_kept], texts)
-    if not kept:
+    if not used_columns:
         also = f" Or {', or '.join(remedies)}." if remedies else ""
         raise ValueError(
             f"no column of X can be used: {listed(out, 8, str)}. Give numbers, yes/no or categories.{also}"
@@ -146,14 +146,14 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     if out:
         remedy = ", or ".join(["Drop them", *remedies])
         warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
-    _tell_marks(X, kept)
-    _tell_codes(kept)
-    tell_several_ways(kept)
+    _tell_marks(X, used_columns)
+    _tell_codes(used_columns)
+    tell_several_ways(used_columns)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
-    kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
+    kinds = {column.name: LEVEL_KINDS[column.kind] for column in used_columns if column.kind in LEVEL_KINDS}
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
-    return with_types(Encoding(kept), X), kinds | ordinal
+    return with_types(Encoding(used_columns), X), kinds | ordinal
 
 
 def _remedies(X: Any, raw: RawTable, unused: Sequence[Column], texts: Sequence[str]) -> list[str]:
@@ -296,7 +296,7 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
             continue
         series, numbers = X[key], np.expm1(numbers) if column.log1p else numbers
         cells = series.tolist() if pandas else series.to_list()
-        known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
+        known = next((cell for cell, is_missing in zip(cells, hole, strict=True) if not is_missing), None)
         written = None
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
             shown = [cell for cell in cells if isinstance(cell, str)]
@@ -357,7 +357,11 @@ def _holds_text(kind: Any) -> bool:
 def _values_by_name(series: Any, cells: Sequence[Any], hole: Any) -> dict[str, Any]:
     """What levels are in a column: intervals, tuples, bytes and the like are no text, and have one as their name."""
     values = getattr(series.dtype, "categories", None) if hasattr(series, "iloc") else None
-    held = [cell for cell, gone in zip(cells, hole, strict=True) if not gone] if values is None else list(values)
+    held = (
+        [cell for cell, is_missing in zip(cells, hole, strict=True) if not is_missing]
+        if values is None
+        else list(values)
+    )
     return {level_text(value): value for value in reversed(held)}
 
 

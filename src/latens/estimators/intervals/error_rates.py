@@ -107,7 +107,7 @@ def _as_of_unseen_rows(
         part = rows[at]
         by_share, by_bound = np.empty((len(part), k, p)), np.zeros((len(part), p))
         for i in range(p):
-            ends = [chart.along(i, step) for step in (STEP, -STEP)]
+            ends = [chart.shift(i, step) for step in (STEP, -STEP)]
             up, down = (np.log(np.maximum(host(model.predicted_memberships(q, part)), 1e-300)) for q in ends)
             by_share[:, :, i] = (up - down) / (2 * STEP)
             if of_fit:

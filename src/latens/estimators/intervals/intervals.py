@@ -368,8 +368,8 @@ class Intervals(ByResponse):
         values = np.stack([of_view(draws[n.parameter], n.view)[(slice(None), *n.place)] for n in numbers], axis=1)
         moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
         numbers, values = [numbers[i] for i in moving], values[:, moving]
-        apart = max(draws.r_hat.values()) > DISAGREEMENT
-        disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""
+        disagree = max(draws.r_hat.values()) > DISAGREEMENT
+        disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if disagree else ""
         why = np.full(len(numbers), disagreement, dtype=object)
         why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)

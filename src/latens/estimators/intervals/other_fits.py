@@ -62,9 +62,9 @@ def with_other_fits(
     nats, why = np.full(k, math.inf), [""] * k
     for fit in sorted(fits, key=lambda fit: fit.nats, reverse=True):  # what is said last is of the likeliest
         published = publish(fit.end.q, fit.end.stats)
-        missing, changed = _compared(published, kinds, fit.gone, signed)
-        back = fit.gone not in (missing, *changed)
-        nats[fit.gone] = min(nats[fit.gone], fit.nats_at_once if back else fit.nats)
+        missing, changed = _compared(published, kinds, fit.component, signed)
+        back = fit.component not in (missing, *changed)
+        nats[fit.component] = min(nats[fit.component], fit.nats_at_once if back else fit.nats)
         nats[missing] = min(nats[missing], fit.nats)
         if fit.nats >= FEWEST_NATS:
             continue
@@ -75,7 +75,7 @@ def with_other_fits(
 
 
 def _compared(
-    published: Mapping[str, Any], kinds: Sequence[Sequence[_Kind]], gone: int, signed: bool
+    published: Mapping[str, Any], kinds: Sequence[Sequence[_Kind]], component: int, signed: bool
 ) -> tuple[int, list[int]]:
     """The component that the other fit does without, and those of which it says other things.
 
@@ -83,16 +83,16 @@ def _compared(
     """
     k = len(kinds)
     if not all(kinds):
-        return gone, []
-    apart = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
+        return component, []
+    distances = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
     for each in range(k):
         for other in range(k - 1):
             signs = (1.0, -1.0) if signed else (1.0,)
-            apart[each, other] = min(_apart(published, kinds[each], other, sign) for sign in signs)
-    paired, partners = linear_sum_assignment(apart[:, :, 0])
+            distances[each, other] = min(_distance(published, kinds[each], other, sign) for sign in signs)
+    paired, partners = linear_sum_assignment(distances[:, :, 0])
     missing = int(np.setdiff1d(np.arange(k), paired)[0])
     return missing, [
-        int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= MOST_DEVIATIONS_OF_SAME
+        int(i) for i, j in zip(paired, partners, strict=True) if not distances[i, j, 1] <= MOST_DEVIATIONS_OF_SAME
     ]
 
 
@@ -119,7 +119,7 @@ def _kinds_of_each(k: int, numbers: Sequence[PublishedNumber], entered: Floats, 
     ]
 
 
-def _apart(published: Mapping[str, Any], kinds: Sequence[_Kind], other: int, sign: float) -> tuple[float, float]:
+def _distance(published: Mapping[str, Any], kinds: Sequence[_Kind], other: int, sign: float) -> tuple[float, float]:
     """Standard deviations between a component and one of the other fit: on average, and of the kind farthest apart."""
     squares: dict[str, list[Floats]] = {}
     for kind in kinds:

@@ -52,7 +52,7 @@ from latens.families.sticks import Sticks
 from latens.families.student_columns import StudentColumns
 from latens.models.known_codes import KNOWN
 from latens.models.mixture.model import ClusterStatistics, Memberships, Mixture, MixturePosterior
-from latens.models.mixture.moves import agglomerated, dealt
+from latens.models.mixture.moves import agglomerated, deal
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 from latens.system.summary_table import Table
@@ -377,10 +377,10 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
-        apart = np.abs(self.means_ - self.weights_ @ self.means_) / np.maximum(
+        distances = np.abs(self.means_ - self.weights_ @ self.means_) / np.maximum(
             self._column_spread(), np.finfo(float).tiny
         )
-        order = np.argsort(-apart, axis=1, kind="stable")[:, :n]
+        order = np.argsort(-distances, axis=1, kind="stable")[:, :n]
         return {
             str(name): [str(names[d]) for d in row]
             for name, row in zip(self.get_feature_names_out(), order, strict=True)
@@ -439,9 +439,9 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         if self._keeps_all or not self.moves:
             return q
         first, then = TIMES_AGGLOMERATED[restart % len(TIMES_AGGLOMERATED)]
-        q = dealt(model, agglomerated(model, q, stats, first), rows, rows.n)
+        q = deal(model, agglomerated(model, q, stats, first), rows, rows.n)
         stats = model.statistics(rows, model.predicted_step(q, rows))
-        return dealt(model, agglomerated(model, q, stats, then), rows, rows.n)
+        return deal(model, agglomerated(model, q, stats, then), rows, rows.n)
 
     def _rows_without_holes(self, model: Mixture, context: FitContext) -> Rows | None:
         """Missing entries drawn from one normal, given those that were seen.

@@ -41,12 +41,12 @@ class ColumnValues:
         levels = np.unique(values)
         whole = bool(np.array_equal(levels, np.floor(levels)) and np.abs(levels).max(initial=0.0) < MOST_WHOLE)
         mean = float(values.mean()) if whole and len(values) else 0.0
-        apart = values - mean if whole else np.zeros(0)
+        deviations = values - mean if whole else np.zeros(0)
         return cls(
             n=len(values),
             mean=mean,
-            square=float(np.sum(apart**2)),
-            cube=float(np.sum(apart**3)),
+            square=float(np.sum(deviations**2)),
+            cube=float(np.sum(deviations**3)),
             whole=whole,
             levels=levels[: MOST_LEVELS + 1],
         )

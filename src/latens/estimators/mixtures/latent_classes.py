@@ -352,8 +352,8 @@ class LatentClassAnalysis(ClassAnswers):
         """
         check_is_fitted(self)
         n = whole_number("n", n)
-        apart = self.posterior_.clusters.apart(self.posterior_.weights.mean)
-        order = np.argsort(-apart, axis=1, kind="stable")[:, :n]
+        distances = self.posterior_.clusters.separation(self.posterior_.weights.mean)
+        order = np.argsort(-distances, axis=1, kind="stable")[:, :n]
         names = self.columns_.names
         return {
             str(name): [names[d] for d in row] for name, row in zip(self.get_feature_names_out(), order, strict=True)

@@ -77,12 +77,12 @@ class Covariates:
             weighted = weight[:, None] * (x - about)
             total, sums = total + float(weight.sum()), sums + weighted.sum(axis=0)
             products, size = products + weighted.T @ (x - about), np.maximum(size, np.abs(x).max(axis=0))
-        away = sums / max(total, np.finfo(float).tiny)
-        covariance = products / max(total, np.finfo(float).tiny) - np.outer(away, away)
+        shift = sums / max(total, np.finfo(float).tiny)
+        covariance = products / max(total, np.finfo(float).tiny) - np.outer(shift, shift)
         sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         found._refuse_constants(sd, size)
         turn = _uncorrelating(covariance / np.outer(sd, sd)) / sd[:, None]
-        return replace(found, mean=about + away, turn=turn)
+        return replace(found, mean=about + shift, turn=turn)
 
     def _refuse_constants(self, sd: Floats, size: Floats) -> None:
         for name, own, largest in zip(self.names, sd, size, strict=True):
@@ -309,12 +309,12 @@ def _as_numbers(name: str, values: list[Any]) -> Floats:
 
 def _uncorrelating(correlation: Floats) -> Floats:
     """(c, C), from standardised columns to uncorrelated ones; those that the ones before determine are left out."""
-    kept: list[int] = []
+    basis: list[int] = []
     for j in range(len(correlation)):
-        others = correlation[np.ix_(kept, kept)]
-        left = correlation[j, j] - correlation[j, kept] @ np.linalg.solve(others, correlation[kept, j])
+        others = correlation[np.ix_(basis, basis)]
+        left = correlation[j, j] - correlation[j, basis] @ np.linalg.solve(others, correlation[basis, j])
         if left > LEAST_SHARE_LEFT:
-            kept.append(j)
-    turn = np.zeros((len(correlation), len(kept)))
-    turn[kept] = np.linalg.inv(np.linalg.cholesky(correlation[np.ix_(kept, kept)])).T
+            basis.append(j)
+    turn = np.zeros((len(correlation), len(basis)))
+    turn[basis] = np.linalg.inv(np.linalg.cholesky(correlation[np.ix_(basis, basis)])).T
     return turn

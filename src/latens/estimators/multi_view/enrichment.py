@@ -88,10 +88,10 @@ def enriched(
     for view, strength in strengths.items():
         members = _members(features[view], sets)
         sizes = members.sum(axis=1).astype(int)
-        kept = np.flatnonzero((sizes >= least) & (sizes < members.shape[1]))
-        if not len(kept):
+        usable_sets = np.flatnonzero((sizes >= least) & (sizes < members.shape[1]))
+        if not len(usable_sets):
             continue
-        members, sizes, names = members[kept], sizes[kept], [list(sets)[i] for i in kept]
+        members, sizes, names = members[usable_sets], sizes[usable_sets], [list(sets)[i] for i in usable_sets]
         t = _t_statistics(members @ strength.T, sizes[:, None], strength)
         if n_permutations is None:
             p = stats.t.sf(t, strength.shape[1] - 2)
@@ -137,17 +137,17 @@ def _permuted(sizes: Index, strength: Floats, t: Floats, n: int, rng: np.random.
     """(S, K), p of t among those of sets of the same size of features at random, n of each size."""
     d, p = strength.shape[1], np.empty_like(t)
     distinct = np.unique(sizes)
-    dealt = np.empty((len(distinct), strength.shape[0], n), dtype=np.float32)
+    surprises = np.empty((len(distinct), strength.shape[0], n), dtype=np.float32)
     at_once = max(1, MOST_DEALT // d)
     for start in range(0, n, at_once):
         stop = min(start + at_once, n)
         order = rng.permuted(np.tile(np.arange(d), (stop - start, 1)), axis=1)[:, : distinct[-1]]
         for k, own in enumerate(strength):
             sums = np.cumsum(own[order], axis=1)[:, distinct - 1]  # the first s features are a set of size s
-            dealt[:, k, start:stop] = minus_log(stdtr(d - 2, -_t_statistics(sums, distinct, own[None]))).T
+            surprises[:, k, start:stop] = minus_log(stdtr(d - 2, -_t_statistics(sums, distinct, own[None]))).T
     u = minus_log(stdtr(d - 2, -t)).astype(np.float32)
     for i, size in enumerate(distinct):
         same, most = sizes == size, log_arrangements(np.array([size, d - size]))
         for k in range(strength.shape[0]):
-            p[same, k] = permutation_p(u[same, k], dealt[i, k], most)
+            p[same, k] = permutation_p(u[same, k], surprises[i, k], most)
     return p

@@ -158,8 +158,8 @@ def first_starts(
     if len(model.views) < 2 and n == 1:
         return together
     watch = None if over is None else lambda _: over()
-    apart = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, steps, fewer, watch)
-    fits = ascend_all([State(start) for start in [*together, *apart]], attempt, watch)
+    by_view = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, steps, fewer, watch)
+    fits = ascend_all([State(start) for start in [*together, *by_view]], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
     fits = [highest(fits[:n]), *fits[n:]]
@@ -212,13 +212,15 @@ def starts_view_by_view(
     found = np.concatenate(codes, axis=1)
     sizes = np.maximum(np.sqrt(np.mean(found**2, axis=0)), np.finfo(float).tiny)
     found, alike = found / sizes, (found / sizes).T @ (found / sizes) / len(found)
-    kept = _once(alike, np.concatenate(shares))[:k]
-    rest = 0 if fewer and kept else k - len(kept)
-    filled = np.concatenate([found[:, kept], rng.normal(size=(len(found), rest))], axis=1)
+    distinct_factors = _once(alike, np.concatenate(shares))[:k]
+    rest = 0 if fewer and distinct_factors else k - len(distinct_factors)
+    filled = np.concatenate([found[:, distinct_factors], rng.normal(size=(len(found), rest))], axis=1)
     own, first = {}, 0
     for view, part in zip(model.views, loadings, strict=True):
         mine = slice(first, first + len(part))
-        same = np.where(np.abs(alike[kept, mine]) > CORRELATION_OF_SAME, np.sign(alike[kept, mine]), 0.0)
+        same = np.where(
+            np.abs(alike[distinct_factors, mine]) > CORRELATION_OF_SAME, np.sign(alike[distinct_factors, mine]), 0.0
+        )
         own[view.name] = np.concatenate([same @ (part * sizes[mine, None]), np.zeros((rest, part.shape[1]))])
         first += len(part)
     return [posterior_from_codes(model, sample, filled), posterior_from_loadings(model, sample, own)]
@@ -248,11 +250,11 @@ def _factors_alone(
 
 def _once(alike: Floats, shares: Floats) -> list[int]:
     """Which factors have a share, the largest first, without those that are like one before; `alike` (K, K) says so."""
-    kept: list[int] = []
+    distinct_factors: list[int] = []
     for each in np.argsort(-shares, kind="stable"):
-        if shares[each] > 0 and not np.any(np.abs(alike[each, kept]) > CORRELATION_OF_SAME):
-            kept.append(int(each))
-    return kept
+        if shares[each] > 0 and not np.any(np.abs(alike[each, distinct_factors]) > CORRELATION_OF_SAME):
+            distinct_factors.append(int(each))
+    return distinct_factors
 
 
 def _standing_out(parts: list[Floats], k: int) -> int:

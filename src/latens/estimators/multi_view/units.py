@@ -46,8 +46,8 @@ def frame_of_rows(estimator: Any, data: Data, kinds: Mapping[str, Kind]) -> Unit
     layout, frames = estimator.layout_, []
     mixed = frame_encoding(estimator) is not None and all(getattr(estimator, name) is None for name in PRIORS_IN_UNITS)
     for name, columns, kind in zip(layout.views, layout.bounds, kinds.values(), strict=True):
-        apart = mixed and kind.has_unit and name not in layout.precise
-        frames.append(data.units(columns, centred=kind.has_unit, scaled=kind.has_unit, standardized=apart))
+        has_own_units = mixed and kind.has_unit and name not in layout.precise
+        frames.append(data.units(columns, centred=kind.has_unit, scaled=kind.has_unit, standardized=has_own_units))
     return Units.joined(frames)
 
 
@@ -87,11 +87,11 @@ class InPublishedUnits:
             return self
         if self.name not in vars(estimator):
             raise AttributeError(f"there is no {self.name!r}.")
-        kept, size = vars(estimator)[self.name], sizes(estimator.posterior_)
-        return kept if np.all(size == 1) else kept / size
+        value, size = vars(estimator)[self.name], sizes(estimator.posterior_)
+        return value if np.all(size == 1) else value / size
 
-    def __set__(self, estimator: Any, kept: Any) -> None:
-        vars(estimator)[self.name] = kept
+    def __set__(self, estimator: Any, value: Any) -> None:
+        vars(estimator)[self.name] = value
 
     def __delete__(self, estimator: Any) -> None:
         if vars(estimator).pop(self.name, None) is None:

@@ -55,8 +55,8 @@ class Waiting:
 
     def joined(self, table: WideTable) -> Waiting:
         """With the samples of one more table, whose groups are these and perhaps others."""
-        kept, new = self.table.rows, occupied(table.rows)
+        old, new = self.table.rows, occupied(table.rows)
         if self.layout.groups != table.layout.groups:
             numbers = np.array([float(table.layout.groups.index(name)) for name in self.layout.groups])
-            kept = replace(kept, aux={**kept.aux, GROUP: numbers[kept.aux[GROUP].astype(np.intp)]})
-        return Waiting.of(WideTable(stacked([kept, new]), table.layout, None))
+            old = replace(old, aux={**old.aux, GROUP: numbers[old.aux[GROUP].astype(np.intp)]})
+        return Waiting.of(WideTable(stacked([old, new]), table.layout, None))

@@ -283,11 +283,13 @@ class KeepingSweep:
     ) -> tuple[tuple[Any, ...], Any]:
         on_block = self.source.on_parts(step, tree_sum, self.floats_per_row, self.source.n_rows)
 
-        def with_kept(handle: Any, kept: Any) -> tuple[Any, Any]:
-            local, stats = on_block(handle, kept.get() if isinstance(kept, PutAside) else kept)
+        def with_carried_local(handle: Any, carried_local: Any) -> tuple[Any, Any]:
+            local, stats = on_block(
+                handle, carried_local.get() if isinstance(carried_local, PutAside) else carried_local
+            )
             return None if local is None else self.scratch.put(local), stats
 
-        return self.source.sweep(with_kept, handles, carried)
+        return self.source.sweep(with_carried_local, handles, carried)
 
 
 @dataclass(frozen=True)

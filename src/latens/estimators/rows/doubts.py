@@ -92,13 +92,13 @@ def _column(rows: Rows, j: int) -> Floats:
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
     at = np.flatnonzero(may_hold_codes(part)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
-    found = {j: codes for j in full if (codes := missing_codes(part[:, j], glanced=True))}
+    found = {j: codes for j in full if (codes := missing_codes(part[:, j], may_hold=True))}
     if not found:
         return
     j = next(iter(found))
     code = next(iter(found[j]))
     count = int(np.sum(_column(rows, j) == code))
-    looked = f" in {len(rows)} rows looked at" if container == "scan" else ""
+    of_rows = f" in {len(rows)} rows looked at" if container == "scan" else ""
     others = [names[other] for other in found if other != j]
     also = f"; so do {listed(map(str, others))}" if others else ""
     replaced = f"np.where(X == {code:g}, np.nan, X)"
@@ -106,7 +106,7 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str)
         replaced = f"X.replace({{{str(names[j])!r}: {code:g}}}, np.nan)"
     warn(
         MissingCodes(
-            f"column {str(names[j])!r} holds {code:g} {count} times{looked}, far from its other values{also}: this "
+            f"column {str(names[j])!r} holds {code:g} {count} times{of_rows}, far from its other values{also}: this "
             "looks like a code for missing values, and is taken as a number.",
             "If so, store NaN, or nothing, in its place."
             if container == "scan"

@@ -79,11 +79,11 @@ class Reservoir:
         if numbers is None and len(chosen) == held and (not held or chosen[-1] < held):
             return counted
         new = _rows_at(rows, chosen[chosen >= held] - held)
-        kept = _joined(_rows_at(self.rows, chosen[chosen < held]), new) if held else new
-        added = replace(counted, keys=both[chosen], **_fields_of(kept))
+        sample = _joined(_rows_at(self.rows, chosen[chosen < held]), new) if held else new
+        added = replace(counted, keys=both[chosen], **_fields_of(sample))
         if numbers is None:
             return added
-        return replace(added, numbers=numbers[chosen], n=kept.n * added.n_within / len(kept))
+        return replace(added, numbers=numbers[chosen], n=sample.n * added.n_within / len(sample))
 
     def _stays(self, numbers: Index, keys: Floats) -> NDArray[np.bool_]:
         """Which rows are within the window, and in the share of it that there is room for."""

@@ -53,8 +53,8 @@ def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -
         weight = host(rows.weight)
         order = order[weight[order] > 0]
         mass = np.cumsum(weight[order])
-    along = keys[:, order]
-    distinct = 1 + int(np.count_nonzero(np.any(along[:, 1:] != along[:, :-1], axis=0)))
+    sorted_keys = keys[:, order]
+    distinct = 1 + int(np.count_nonzero(np.any(sorted_keys[:, 1:] != sorted_keys[:, :-1], axis=0)))
     size = min(limit, max(distinct, int(np.ceil(mass[-1] * (1 - 1e-9)))))
     return chosen_rows(rows, order[_even_steps(mass, size)])
 
@@ -74,8 +74,8 @@ def _has_one_key_elsewhere(rows: Rows) -> bool:
 def _ordered_there(rows: Rows, exponents: Index | None, at: Index) -> Index:
     """Which rows stand at these places of the fixed order; the host would take longer to sort a million than to fit."""
     xp, d = array_namespace(rows.x), int(rows.x.shape[1])
-    along = _directions(d, d, exponents)[0]
-    order = xp.argsort(xp.concat([_value_keys(block.x, along) for block in blocks(rows, 0)]), stable=True)
+    direction = _directions(d, d, exponents)[0]
+    order = xp.argsort(xp.concat([_value_keys(block.x, direction) for block in blocks(rows, 0)]), stable=True)
     return np.asarray(to_numpy(take(order, at)), dtype=np.intp)
 
 
@@ -129,8 +129,8 @@ def _column_squares(block: Rows, mean: Floats) -> Floats:
     if is_sparse(block.x):
         weight, x = _weights(block), block.x
         return np.asarray(x.multiply(x).T @ weight - 2 * mean * (x.T @ weight) + mean**2 * weight.sum())
-    away = (block.x - like(mean, block.x)) * block.mask
-    return np.asarray(host(_weights(block) @ (away * away)), dtype=np.float64)
+    residuals = (block.x - like(mean, block.x)) * block.mask
+    return np.asarray(host(_weights(block) @ (residuals * residuals)), dtype=np.float64)
 
 
 def _far_out(block: Rows, mean: Floats, scale: Floats) -> Floats:
@@ -214,10 +214,10 @@ def _directions(d: int, n_columns: int, exponents: Index | None, places: Index |
 
 def _value_keys(x: Array, direction: Floats) -> Array:
     """(n,), of values alone, where they are."""
-    along = like(direction, x)
+    weights = like(direction, x)
     if is_numpy_array(x):
-        return np.einsum("nd,d->n", x, along)  # unlike a matrix product, alike for equal rows
-    return array_namespace(x).sum(x * along, axis=1)
+        return np.einsum("nd,d->n", x, weights)  # unlike a matrix product, alike for equal rows
+    return array_namespace(x).sum(x * weights, axis=1)
 
 
 def row_keys(rows: Rows, exponents: Index | None = None) -> Floats:

@@ -120,9 +120,9 @@ def _smallest(entries: NDArray[Any]) -> NDArray[Any]:
     for name in ("hash", "values", "holes"):
         same &= entries[name][1:] == entries[name][:-1]
     first = np.flatnonzero(np.concatenate([[True], ~same]))
-    kept = entries.take(first[:SKETCH])
-    kept["weight"] = np.add.reduceat(entries["weight"], first)[:SKETCH]
-    return kept
+    smallest = entries.take(first[:SKETCH])
+    smallest["weight"] = np.add.reduceat(entries["weight"], first)[:SKETCH]
+    return smallest
 
 
 def _by_hash(entries: NDArray[Any]) -> NDArray[Any]:

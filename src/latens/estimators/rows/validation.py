@@ -378,8 +378,8 @@ def unmasked(X: Any) -> Any:
         return X
     if not np.ma.is_masked(X):
         return np.asarray(X.data)
-    kept = X.dtype if X.dtype.kind in "fO" else np.dtype(np.float64)
-    return np.ma.filled(X.astype(kept), np.nan)
+    dtype = X.dtype if X.dtype.kind in "fO" else np.dtype(np.float64)
+    return np.ma.filled(X.astype(dtype), np.nan)
 
 
 def check_sparse(X: Any, name: str) -> None:

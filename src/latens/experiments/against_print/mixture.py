@@ -25,8 +25,8 @@ TOL = 1e-8  # nats per row
 def right_elbo(data: Floats, found: printed.Found, sigma2: float, mu0: Floats) -> float:
     """The sum with the prior's quadratic term taken off."""
     p = data.shape[1]
-    away = float(np.sum(p * found.s2 + np.sum((found.m - mu0) ** 2, axis=1))) / sigma2
-    return printed.compute_elbo(data, found.phi, found.m, found.s2, sigma2, mu0) - away
+    penalty = float(np.sum(p * found.s2 + np.sum((found.m - mu0) ** 2, axis=1))) / sigma2
+    return printed.compute_elbo(data, found.phi, found.m, found.s2, sigma2, mu0) - penalty
 
 
 def sign_and_stop(data: Floats, k: int, sigma: float, n_starts: int, rng: np.random.Generator) -> Comparison:

@@ -37,7 +37,7 @@ def log_odds(n: int, d: int, k: int, iterations: int, rng: np.random.Generator) 
         y_label="bound (nats)",
         y_range=(min(bounds[0][iterations // 5 :] + bounds[1][iterations // 5 :]), max(bounds[0] + bounds[1])),
     )
-    kept = [float(np.mean(path[-1][0].gamma > 0.5)) for path in (wrong.path, right)]
+    shares_in = [float(np.mean(path[-1][0].gamma > 0.5)) for path in (wrong.path, right)]
     falls = [int(np.sum(np.diff(one) < -1e-8 * np.abs(np.array(one[1:])))) for one in bounds]
     bins = np.linspace(0, 1, 21)
     shares = [np.histogram(path[-1][0].gamma, bins)[0] / (d * k) for path in (wrong.path, right)]
@@ -48,8 +48,8 @@ def log_odds(n: int, d: int, k: int, iterations: int, rng: np.random.Generator) 
         y_label="share of the loadings",
     )
     rows = [
-        ("as printed", bounds[0][-1], falls[0], kept[0], float(np.mean(s))),
-        ("right", bounds[1][-1], falls[1], kept[1], float(np.mean(s))),
+        ("as printed", bounds[0][-1], falls[0], shares_in[0], float(np.mean(s))),
+        ("right", bounds[1][-1], falls[1], shares_in[1], float(np.mean(s))),
     ]
     table = Numbers.of("log-odds", ("q(s)", "bound (nats)", "falls of the bound", "loadings kept", "true share"), rows)
     gap = bounds[1][-1] - bounds[0][-1]
@@ -57,10 +57,10 @@ def log_odds(n: int, d: int, k: int, iterations: int, rng: np.random.Generator) 
     claim = Claim(
         "section 0.1.4, lambda_dk",
         "log alpha and the squared term without their halves, z for z²",
-        f"the bound ends {number(gap)} nats lower and falls {falls[0]} times on the way; {100 * kept[0]:.0f} % of the "
-        f"loadings are kept where {100 * float(np.mean(s)):.0f} % are there, {100 * undefined:.0f} % have no log "
+        f"the bound ends {number(gap)} nats lower and falls {falls[0]} times on the way; {100 * shares_in[0]:.0f} % of "
+        f"the loadings are kept where {100 * float(np.mean(s)):.0f} % are there, {100 * undefined:.0f} % have no log "
         "odds at all, and the right form keeps "
-        f"{100 * kept[1]:.0f} %",
+        f"{100 * shares_in[1]:.0f} %",
         "error in the print",
     )
     section = Section(

@@ -70,11 +70,11 @@ def warm_up(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: n
             figures=tuple(figures),
         ),
         Numbers.of("warm-up", columns, rows),
-        (_away(courses[tops[0]], tops[0], d),),
+        (_distance_claim(courses[tops[0]], tops[0], d),),
     )
 
 
-def _away(lines: dict[str, Floats], top: float, d: int) -> Claim:
+def _distance_claim(lines: dict[str, Floats], top: float, d: int) -> Claim:
     """Whether online EM first moves away from the truth, and from when it is ahead of SGA."""
     said = []
     for name in ("online EM, all averages", "online EM, the mean alone"):

@@ -27,7 +27,7 @@ KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by
 class FitWithout:
     """Where the others went when a component was taken out; one of them may have become it."""
 
-    gone: int
+    component: int
     end: State
     nats: float  # that the bound is lower, plus log K
     nats_at_once: float  # the same with the others as they were, before one can have taken its place
@@ -55,11 +55,11 @@ def fits_without(
         if top is None:
             top = ascend(model, batches, State(q), sweep=sweep, **limits).elbo  # type: ignore[arg-type]
         found = []
-        for gone in sorted(range(k) if which is None else which):
-            enough, start = _Enough(top), State(q.only(np.delete(np.arange(k), gone)))
+        for component in sorted(range(k) if which is None else which):
+            enough, start = _Enough(top), State(q.only(np.delete(np.arange(k), component)))
             fit = ascend_in_leaps(model, batches, start, sweep=sweep, enough=enough, **limits)  # type: ignore[arg-type]
             falls = (top - each + math.log(k) for each in (fit.elbo, _height(model, batches, start.q, sweep)))
-            found.append(FitWithout(gone, fit.state, *falls))
+            found.append(FitWithout(component, fit.state, *falls))
     return found
 
 

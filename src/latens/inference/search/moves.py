@@ -194,7 +194,7 @@ def _first_better(
 
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
-        trial = _tried(candidate, start, ascent, target, n_steps, fit.state.stats.n)
+        trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
         alike = slow and trial.state.q.n_components == fit.state.q.n_components
         margin = least * (len(trial.trace) if alike else 1)
         if trial.elbo > fit.elbo + margin and (
@@ -242,13 +242,13 @@ class _Screen:
 
     def _rises(self, candidate: Any) -> bool:
         start = _trial_start(candidate, self.now.state)
-        glance = _tried(candidate, start, self.ascent, self.target, self.n_steps, self.now.state.stats.n)
+        glance = _trial(candidate, start, self.ascent, self.target, self.n_steps, self.now.state.stats.n)
         if glance.interrupted:
             raise KeyboardInterrupt
         return bool(glance.elbo > self.target)
 
 
-def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps: int, n: float) -> Fit:
+def _trial(candidate: Any, start: State, ascent: Ascent, target: float, n_steps: int, n: float) -> Fit:
     """The ascent by which a candidate is judged."""
     if not isinstance(candidate, Removal):
         return ascent(start, n_steps, Hopeless(target, n_steps, shrinking=start.locals is not None))

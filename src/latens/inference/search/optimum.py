@@ -173,15 +173,15 @@ class Search:
         for _ in range(n_rounds):
             if fit.interrupted or fit.stopped or self.model.exact_local(fit.state.q):
                 return fit
-            anew, least = ascent(State(fit.state.q), 1, None), fit.elbo - NATS_OF_CODES * fit.state.stats.n
-            if anew.elbo >= least:
+            again, least = ascent(State(fit.state.q), 1, None), fit.elbo - NATS_OF_CODES * fit.state.stats.n
+            if again.elbo >= least:
                 return fit
             # scales of heavy sources take a few local steps from anywhere, and answers about rows take them
             settled = State(fit.state.q, None, (Unkept(),) * len(batches))
             if ascent(settled, 1, None).elbo >= least:
                 return fit
-            anew = replace(anew, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in anew.trace))
-            fit = longer(replace(anew, converged=False), ascent, min(steps or self.max_iter, self.max_iter))
+            again = replace(again, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in again.trace))
+            fit = longer(replace(again, converged=False), ascent, min(steps or self.max_iter, self.max_iter))
         return fit
 
     def _settled(self, fits: Sequence[Fit], batches: Sequence[Any], sweep: Sweep) -> list[Fit]:
@@ -242,7 +242,7 @@ class Search:
         starts: Sequence[State],
         *,
         beside: Callable[[State], Sequence[State]] | None = None,
-        afresh: bool = True,
+        from_scratch: bool = True,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
     ) -> Fit:
@@ -250,16 +250,16 @@ class Search:
 
         `beside` gives starts that moves on the part may wrong, since it has too few rows for them, where what was found
         there lets one expect such. `badly_explained(q, size)` gives about so many of the rows that a posterior explains
-        worst; None: no moves are made for them. Unless `afresh`, the start was found on all rows before: only they say
-        where to go on.
+        worst; None: no moves are made for them. Unless `from_scratch`, the start was found on all rows before:
+        only they say where to go on.
         """
-        if afresh:
+        if from_scratch:
             starts, interrupted = self.starts_from(part, starts)
             if interrupted:
                 return self.once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         try:
-            others = beside(starts[0]) if afresh and beside and self.moves and not self.fixed else ()
+            others = beside(starts[0]) if from_scratch and beside and self.moves and not self.fixed else ()
             if others:
                 missed, interrupted = self._missed(batches, n, others, starts[0], sweep)
                 starts = [starts[0], *missed, *starts[1:]]
@@ -316,12 +316,12 @@ class Search:
         map_: Map = map,
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
-        ascent, glanced = self._ascend(batches, sweep), list[Fit]()
+        ascent, others = self._ascend(batches, sweep), list[Fit]()
         if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
             fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
-            fits = self._ascended(ascent, starts, notify, map_, glanced)
+            fits = self._ascended(ascent, starts, notify, map_, others)
         if self.moves and self.pause:
             fits = self._settled(fits, batches, sweep)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
@@ -347,7 +347,7 @@ class Search:
                 break
         last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
         # one that was not gone on from may still be the highest
-        return [*chosen[:-1], last, *(glanced if interrupted or stopped else ())]
+        return [*chosen[:-1], last, *(others if interrupted or stopped else ())]
 
     def _is_far_behind(self, fits: Sequence[Fit]) -> bool:
         """Whether further moves, of which there are many, would hardly lead to what was reached before."""
@@ -380,9 +380,9 @@ class Search:
         starts: Sequence[State],
         notify: OnIteration | None,
         map_: Map,
-        glanced: list[Fit] | None = None,
+        others: list[Fit] | None = None,
     ) -> list[Fit]:
-        """Starts to their ends; after a glance, all of which `glanced` keeps, only those ahead of all before them."""
+        """Starts to their ends; after a glance, all of which `others` keeps, only those ahead of all before them."""
         # also of a single start: with more of them it must come to the same end
         n_first = min(self.glance, self.max_iter) if self.moves else 0
         steps = n_first or (min(self.pause or self.max_iter, self.max_iter) if self.moves else self.max_iter)
@@ -390,8 +390,8 @@ class Search:
         if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         ended = list[Fit]()
-        if glanced is not None:
-            glanced.extend(fits)
+        if others is not None:
+            others.extend(fits)
         for fit in leading_at_glance(fits, self.tol):
             ended.append(fit if fit.converged else longer(fit, ascent, self.max_iter, notify))
             if ended[-1].interrupted or ended[-1].stopped:
@@ -414,12 +414,12 @@ class Search:
         model, n = self.model, fit.state.stats.n
         if not self.moves or not isinstance(model, Movable):
             return fit
-        rng, begun = np.random.default_rng([self.seed, stage, fit.trace[-1].restart]), fit.state
+        rng, first = np.random.default_rng([self.seed, stage, fit.trace[-1].restart]), fit.state
         return improve(
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
             lambda state: self._candidates(
-                state, sample, rng, tier if tier in (FIRST, FADING) or state is begun else ALL
+                state, sample, rng, tier if tier in (FIRST, FADING) or state is first else ALL
             ),
             ascent,
             screens=screens,
@@ -559,12 +559,12 @@ def ascend_all(
 
 def distinct(fits: Sequence[Fit], tol: float) -> list[Fit]:
     """The fits that did not end where one before them did: as many components, and the same bound to `tol` per row."""
-    kept: list[Fit] = []
+    optima: list[Fit] = []
     for fit in fits:
         margin, size = tol * max(fit.state.stats.n, 1.0), fit.state.q.n_components
-        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in kept):
-            kept.append(fit)
-    return kept
+        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in optima):
+            optima.append(fit)
+    return optima
 
 
 def records(fits: Sequence[Fit], tol: float) -> list[Fit]:

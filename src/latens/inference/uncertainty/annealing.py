@@ -108,11 +108,11 @@ def path_of(model: Any, batch: Any, q: Any) -> Path:
 def coldest(path: Path) -> float:
     """The first temperature above 0: draws of vague priors may be any number of widths away from the rows."""
     rng = np.random.default_rng(0)  # not the chains' own: their temperatures may not depend on them
-    felt = [
+    terms = [
         path.level(FIRST_TEMPERATURE, state) - path.level(0.0, state)
         for state in (path.first(rng) for _ in range(N_FELT))
     ]
-    return FIRST_TEMPERATURE * min(1.0, COLD_NATS / max(float(np.max(np.abs(felt))), COLD_NATS))
+    return FIRST_TEMPERATURE * min(1.0, COLD_NATS / max(float(np.max(np.abs(terms))), COLD_NATS))
 
 
 def temperatures(n_steps: int, first: float = FIRST_TEMPERATURE) -> Floats:

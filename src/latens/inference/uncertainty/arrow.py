@@ -130,10 +130,14 @@ class Arrow:
     def holding(self, held: Any) -> Arrow:
         """The same with more coordinates, a mask (P,), that do not move."""
         blocks, free = self.blocks, self.free * ~held
-        kept, rest = blocks.gathered(free), free[blocks.border]
-        inner = np.where(np.eye(kept.shape[1]) > kept[:, :, None], 1.0, self.inner * kept[:, :, None] * kept[:, None])
+        free_inner, rest = blocks.gathered(free), free[blocks.border]
+        inner = np.where(
+            np.eye(free_inner.shape[1]) > free_inner[:, :, None],
+            1.0,
+            self.inner * free_inner[:, :, None] * free_inner[:, None],
+        )
         corner = np.where(np.eye(len(rest)) > rest, 1.0, self.corner * rest * rest[:, None])
-        side = csr_array(self.side.multiply(kept.reshape(-1, 1)).multiply(rest))
+        side = csr_array(self.side.multiply(free_inner.reshape(-1, 1)).multiply(rest))
         return Arrow(blocks, inner, side, corner, free)
 
     def times(self, v: Floats) -> Floats:

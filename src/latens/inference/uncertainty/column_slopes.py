@@ -39,9 +39,9 @@ class ColumnSlopes:
         others, places = np.nonzero(self.border)
         values = np.concatenate([self.own[rows, slots], self.border[others, places]])
         columns = np.concatenate([self.blocks.slots[self.block[rows], slots], self.blocks.border[places]])
-        kept = columns < self.blocks.size
-        index = np.concatenate([rows, others])[kept], columns[kept]
-        return csr_array((values[kept], index), shape=(len(self.block), self.blocks.size))
+        is_inner = columns < self.blocks.size
+        index = np.concatenate([rows, others])[is_inner], columns[is_inner]
+        return csr_array((values[is_inner], index), shape=(len(self.block), self.blocks.size))
 
     def times(self, v: Floats) -> Floats:
         """(m,), derivatives along v."""
@@ -67,9 +67,9 @@ def column_slopes(quantity: Callable[[Any], Floats], chart: Chart, blocks: Block
     numbers = 1 + np.arange(n_blocks) / max(n_blocks, 1)
     nothing = np.zeros(len(blocks.border))
     alike = moved(blocks.scattered(inner, nothing))
-    apart = moved(blocks.scattered(inner * numbers[:, None], nothing))
+    numbered = moved(blocks.scattered(inner * numbers[:, None], nothing))
     there = alike != 0
-    which = np.where(there, np.rint((apart / np.where(there, alike, 1.0) - 1) * n_blocks), 0).astype(int)
+    which = np.where(there, np.rint((numbered / np.where(there, alike, 1.0) - 1) * n_blocks), 0).astype(int)
     which = np.clip(which, 0, max(n_blocks - 1, 0))
     own = np.stack([moved(blocks.moved(slot)) for slot in range(p)], axis=1) if p else np.zeros((len(alike), 0))
     border = _border_slopes(moved, blocks, len(alike))

@@ -63,7 +63,7 @@ def gibbs(
     thinning: int = THINNING,
 ) -> Chain:
     """One chain, from a draw of q whose codes were exchanged among half of the rows."""
-    point, kept = q.sample(rng), Chain([], [])
+    point, chain = q.sample(rng), Chain([], [])
     locals_ = [_exchanged(model.draw_codes(point, batch, None, rng), rng) for batch in batches]
     for sweep in range(burn_in + n_draws * thinning):
         stats = tree_sum(
@@ -71,15 +71,15 @@ def gibbs(
         )
         point = model.draw_globals(point, stats, rng)
         if sweep >= burn_in and (sweep - burn_in) % thinning == thinning - 1:
-            kept.points.append(point)
-            kept.codes.append(np.concatenate([np.asarray(local.mean) for local in locals_]))
+            chain.points.append(point)
+            chain.codes.append(np.concatenate([np.asarray(local.mean) for local in locals_]))
         locals_ = [model.draw_codes(point, batch, local, rng) for batch, local in zip(batches, locals_, strict=True)]
-    return kept
+    return chain
 
 
 def _exchanged(local: Any, rng: np.random.Generator) -> Any:
     """The same codes, those of half of the rows dealt out among them anew."""
-    return local.dealt(_order(local.mean.shape[0], rng))
+    return local.reorder(_order(local.mean.shape[0], rng))
 
 
 def _order(n: int, rng: np.random.Generator) -> Any:

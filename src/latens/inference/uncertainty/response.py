@@ -218,7 +218,7 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
     step = step_of_slopes(batches, sweep) if sloped else STEP
-    arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
+    arms = tuple((chart.shift(i, step), chart.shift(i, -step)) for i in range(chart.size))
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     differences = _by_slopes if sloped else _by_heights
     parts = differences(model, chart, arms, stats, sides, step)

@@ -68,7 +68,7 @@ def respond_few(
 
     stats, length = sums(top.q), step_of_slopes(batches, sweep)
 
-    def along(direction: Floats, moved: bool) -> Floats:
+    def derivative(direction: Floats, moved: bool) -> Floats:
         step = length / np.abs(direction).max()
         ends = []
         for side in (step * direction, -step * direction):
@@ -76,10 +76,10 @@ def respond_few(
             ends.append(chart.pulled(side, model.slopes(point, sums(point) if moved else stats)))
         return np.asarray((ends[1] - ends[0]) / (2 * step))
 
-    diagonal = _diagonal(partial(along, moved=False), chart.size)
+    diagonal = _diagonal(partial(derivative, moved=False), chart.size)
     free = diagonal > NO_CURVATURE
-    narrow = _Solver(partial(along, moved=False), diagonal, free)
-    found = [_variance(partial(along, moved=True), narrow, free * row) for row in _gradients(quantity, chart)]
+    narrow = _Solver(partial(derivative, moved=False), diagonal, free)
+    found = [_variance(partial(derivative, moved=True), narrow, free * row) for row in _gradients(quantity, chart)]
     variances, narrows, enough, products = (np.array(column) for column in zip(*found, strict=True))
     known = np.isfinite(variances) & (variances > 0)
     missing = np.where(known, 1 - narrows / np.where(known, variances, 1.0), 1.0)

@@ -87,11 +87,11 @@ def respond_many(
 
     None where coordinates of several columns meet at fixed sums, or where a number is of several of them.
     """
-    nearly = _responses(model, batches, State(q), quantity, others, sweep, LARGEST_GAIN_PER_COORDINATE * Chart(q).size)
-    if nearly is None or np.isfinite(nearly.std).all():
-        return nearly
+    first = _responses(model, batches, State(q), quantity, others, sweep, LARGEST_GAIN_PER_COORDINATE * Chart(q).size)
+    if first is None or np.isfinite(first.std).all():
+        return first
     return _responses(
-        model, batches, nearly.top, quantity, others, sweep, LARGEST_GAIN_OF_SETTLED
+        model, batches, first.top, quantity, others, sweep, LARGEST_GAIN_OF_SETTLED
     )  # flat only there, perhaps
 
 
@@ -125,7 +125,7 @@ def _responses(
     length = step_of_slopes(batches, sweep)
     settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
 
-    def along(v: Floats) -> tuple[Floats, Floats]:
+    def derivative(v: Floats) -> tuple[Floats, Floats]:
         """B v, and how numbers that are not of one column move."""
         if not v.any():
             return v, np.zeros_like(rest(*here))
@@ -141,20 +141,20 @@ def _responses(
 
     narrow = arrow.lengths(slopes.block, slopes.own, slopes.border)
     pull = arrow.pulled(gradient)
-    found = _lanczos(arrow, along, slopes, narrow)
+    found = _lanczos(arrow, derivative, slopes, narrow)
     values, turned = np.linalg.eigh(found.tridiagonal)
     left = 1 - values
     informed = left > LEAST_INFORMATION
     gain = np.where(informed, 1 / np.where(informed, left, 1.0) - 1, 0.0)  # beside what mean field has
     inside = np.concatenate([found.moved, found.others]) @ turned
-    outside = _outside(arrow, along, found.directions, len(found.others))
+    outside = _outside(arrow, derivative, found.directions, len(found.others))
     narrow = np.concatenate([narrow, outside + np.sum(found.others**2, axis=1)])
     variances = narrow + inside**2 @ gain
     unknown = np.sum(inside[:, ~informed] ** 2, axis=1) / LEAST_INFORMATION > 1e-2 * variances
     before = variances if found.ended else _variances(found, max(len(gain) - AT_A_TIME, 0), narrow)
     way = turned.T @ (found.directions.T @ pull)
     step = arrow.spread(pull + found.directions @ (turned @ (gain * way)))
-    shift = np.concatenate([slopes.times(step), along(step)[1]])
+    shift = np.concatenate([slopes.times(step), derivative(step)[1]])
     at_end = np.concatenate([slopes.meets(steep), np.zeros(len(found.others), dtype=bool)])
     positive = np.maximum(variances, np.finfo(float).tiny)
     return ManyResponses(
@@ -192,11 +192,11 @@ class _Found:
 
 
 def _lanczos(
-    arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], slopes: ColumnSlopes, narrow: Floats
+    arrow: Arrow, derivative: Callable[[Floats], tuple[Floats, Floats]], slopes: ColumnSlopes, narrow: Floats
 ) -> _Found:
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
-    anywhere, blank = along(arrow.spread(np.random.default_rng(0).standard_normal(size)))
+    anywhere, blank = derivative(arrow.spread(np.random.default_rng(0).standard_normal(size)))
     u, shapes = arrow.pulled(anywhere), (len(narrow), len(blank))
     basis, length = np.empty((limit, size)), float(np.linalg.norm(u))
     some = np.linspace(0, len(narrow) - 1, min(LOOKED_AT, len(narrow))).astype(int)
@@ -206,7 +206,7 @@ def _lanczos(
         r = len(diagonal)
         basis[r] = u / length
         v = arrow.spread(basis[r])
-        pull, more = along(v)
+        pull, more = derivative(v)
         u = arrow.pulled(pull)
         diagonal.append(float(basis[r] @ u))
         moved.append(slopes.times(v))
@@ -253,7 +253,7 @@ def _variances(found: _Found, r: int, narrow: Floats) -> Floats:
 
 
 def _outside(
-    arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], directions: Floats, n_others: int
+    arrow: Arrow, derivative: Callable[[Floats], tuple[Floats, Floats]], directions: Floats, n_others: int
 ) -> Floats:
     """(m',), variances that are outside of all directions, from draws of what mean field believes."""
     if not n_others:
@@ -261,5 +261,5 @@ def _outside(
     rng, total = np.random.default_rng(3), np.zeros(n_others)
     for _ in range(N_DRAWS):
         u = rng.standard_normal(arrow.blocks.size)
-        total += along(arrow.spread(u - directions @ (directions.T @ u)))[1] ** 2
+        total += derivative(arrow.spread(u - directions @ (directions.T @ u)))[1] ** 2
     return total / N_DRAWS

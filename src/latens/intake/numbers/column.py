@@ -143,9 +143,9 @@ def read_numbers(counts: Mapping[str, int], decimal: str = ".") -> NumbersInText
     own = [*by_mark[mark], *(text for text in by_mark.get("", ()) if mark and _is_nothing(cells[text], mark))]
     n_own = sum(counts[text] for text in own)
     if n_own + sum(counts[text] for text in infinite) < ENOUGH_NUMBERS * n_seen:
-        taken = set(own)  # bare zeros are of no kind of their own
-        apart = {each: texts for each, texts in by_mark.items() if each == mark or not taken.issuperset(texts)}
-        return NumbersInText(Reading(decimal), doubt=_of_marks(apart, counts))
+        own_texts = set(own)  # bare zeros are of no kind of their own
+        ambiguous = {each: texts for each, texts in by_mark.items() if each == mark or not own_texts.issuperset(texts)}
+        return NumbersInText(Reading(decimal), doubt=_of_marks(ambiguous, counts))
     found, doubt = _decided_decimal({text: cells[text] for text in own}, counts, decimal, mark)
     reading = Reading(found, mark, letters)
     read = {text: cells[text].value(found, letters) for text in own}

@@ -134,13 +134,13 @@ class BinaryFactors:
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
 
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
-        return self.e_step.infer(*self._told(q, batch), q.usage.mean, warm)
+        return self.e_step.infer(*self._drive_and_gram(q, batch), q.usage.mean, warm)
 
     def code_moments(self, q: BinaryPosterior, batch: Rows) -> Switches | States | CodeMoments:
         """Of local steps that are exact."""
         if not is_numpy_array(batch.x) or not self.exact_local(q):
             return self.local_step(q, batch)
-        return CodeMoments(*switch_moments(*self._told(q, batch)))
+        return CodeMoments(*switch_moments(*self._drive_and_gram(q, batch)))
 
     def statistics(self, batch: Rows, local: Switches | States | CodeMoments) -> CodeStatistics:
         k = local.mean.shape[1]
@@ -368,7 +368,7 @@ class BinaryFactors:
         few = self.points or stats.n < MANY_ROWS
         return iter(()) if few else rearrange(self, q, stats, sample, rng, limit)
 
-    def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
+    def _drive_and_gram(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""
         batch = sharp(batch, q.loadings.tau)
         drive, gram = self._evidence(q, batch, batch.x @ like(q.loadings.scaled.T, batch.x))

@@ -93,12 +93,12 @@ def _without_many(model: Any, q: Any, stats: Any, order: Index, strength: Floats
 
 
 def _without_each(model: Any, q: Any, stats: Any, order: Index) -> Iterator[Any]:
-    for gone in order:
-        yield _without(model, q, stats, [gone])
+    for cause in order:
+        yield _without(model, q, stats, [cause])
 
 
-def _without(model: Any, q: Any, stats: Any, gone: Index | list[int]) -> Any:
-    keep = np.delete(np.arange(q.n_components), gone)
+def _without(model: Any, q: Any, stats: Any, causes: Index | list[int]) -> Any:
+    keep = np.delete(np.arange(q.n_components), causes)
     return Proposal(model.global_step(q.only(keep), stats.only(keep)), keep)
 
 
@@ -125,8 +125,8 @@ def _alike(q: BinaryPosterior, stats: CodeStatistics) -> list[tuple[int, int, fl
     together = (both - np.outer(usage, usage)) / np.outer(spread, spread)
     w = q.loadings.mean[:k] * np.sqrt(q.loadings.tau)
     size = np.sqrt(np.sum(w**2, axis=1)) + 1e-300
-    apart = 1 - both / np.maximum(np.minimum(usage[:, None], usage), 1e-300)
-    same = (w @ w.T) / np.outer(size, size) * np.clip(apart, 0, 1)
+    exclusion = 1 - both / np.maximum(np.minimum(usage[:, None], usage), 1e-300)
+    same = (w @ w.T) / np.outer(size, size) * np.clip(exclusion, 0, 1)
     likeness = np.triu(np.maximum(together, same), 1)
     best = np.argsort(-likeness, axis=None, kind="stable")[:N_MERGES]
     pairs = [divmod(int(at), k) for at in best if likeness.flat[at] > LEAST_LIKENESS]

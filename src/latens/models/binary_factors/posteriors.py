@@ -103,10 +103,10 @@ class States:
     def follow(self, of: Index) -> Self:
         """Kept states with these bits; a list of all states is made anew."""
         words = self.words if self.words is None else repacked(self.words, of)
-        kept: Self = without_transients(self)
-        return replace(kept, words=words, k=len(of))
+        posterior: Self = without_transients(self)
+        return replace(posterior, words=words, k=len(of))
 
-    def dealt(self, order: Index) -> States:
+    def reorder(self, order: Index) -> States:
         """Codes of row order[n] for row n, of a list of all states."""
         return States(None, self.k, self.chance[order])
 

@@ -95,7 +95,7 @@ class FactorCodes:
     mean: Array = real("n k")
     spread: Array = positive_definite("1|n k k")
 
-    def dealt(self, order: Index) -> FactorCodes:
+    def reorder(self, order: Index) -> FactorCodes:
         """Codes of row order[n] for row n, of drawn codes."""
         return FactorCodes(self.mean[order], self.spread)
 
@@ -415,8 +415,8 @@ class Factors:
             return
         if k > 2:
             yield q.only(np.sort(order[k // 2 :]))
-        for gone in order[: k if k > 1 else 0]:
-            yield q.only(np.delete(np.arange(k), gone))
+        for factor in order[: k if k > 1 else 0]:
+            yield q.only(np.delete(np.arange(k), factor))
 
 
 @record(eq=False)

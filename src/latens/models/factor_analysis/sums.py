@@ -62,8 +62,8 @@ class Scatter(Statistics):
         return replace(total, patterns=both if both is not None and both.few else None)
 
     def __rmul__(self, weight: float) -> Scatter:
-        kept = None if self.patterns is None else weight * self.patterns
-        return Scatter(weight * self.n, weight * self.counts, weight * self.x, weight * self.xx, kept)
+        patterns = None if self.patterns is None else weight * self.patterns
+        return Scatter(weight * self.n, weight * self.counts, weight * self.x, weight * self.xx, patterns)
 
     @property
     def complete(self) -> bool:
@@ -145,8 +145,8 @@ def smallest_noise(variance: Floats, second: Floats) -> Floats:
     return np.maximum(np.maximum(1e-6 * variance, 1e-13 * second), 1e-60 * whole)
 
 
-def summed(rows: Rows, apart: bool = False) -> Scatter:
-    """The sums of one block of rows, in double precision whatever theirs; if `apart`, for each pattern of holes too."""
+def summed(rows: Rows, patterns_too: bool = False) -> Scatter:
+    """The sums of one block of rows, in double precision whatever theirs; of each pattern of holes too if asked."""
     xp = array_namespace(rows.x)
     x = xp.astype(rows.x, xp.float64, copy=False)
     weighted = x if rows.weight is None else rows.weigh(x)
@@ -156,7 +156,7 @@ def summed(rows: Rows, apart: bool = False) -> Scatter:
         return Scatter(rows.n, np.array([[rows.n]]), host(sums)[:, None], products)
     mask = xp.astype(rows.mask, xp.float64, copy=False)
     counts = host(rows.weigh(mask).T @ mask)
-    patterns = by_pattern(replace(rows, x=x)) if apart else None
+    patterns = by_pattern(replace(rows, x=x)) if patterns_too else None
     return Scatter(rows.n, counts, host(weighted.T @ mask), products, patterns)
 
 

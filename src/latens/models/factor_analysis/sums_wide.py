@@ -54,7 +54,7 @@ class FewRows:
 
     @cached_property
     def scatter(self) -> Scatter:
-        return summed(self.rows, apart=True)
+        return summed(self.rows, patterns_too=True)
 
     @property
     def complete(self) -> bool:
@@ -102,7 +102,7 @@ class FewRows:
 def rows_or_sums(batch: Rows) -> FewRows | Scatter:
     """What stands for a batch: rows that are fewer than columns, in double precision on the host, else their sums."""
     if len(batch) >= batch.x.shape[1]:
-        return summed(batch, apart=True)
+        return summed(batch, patterns_too=True)
     xp = array_namespace(batch.x)
     values = host(xp.astype(batch.x, xp.float64))
     seen = None if batch.seen is None else host(batch.seen) > 0

@@ -167,8 +167,8 @@ def _summed(clusters: Any, level: Floats) -> Floats:
     """(K,), levels over columns; those of columns apart are summed once for all blocks."""
     if level.ndim == 1:
         return level
-    kept, summed = vars(clusters).get("summed_level", (None, None))
-    if kept is not level:
+    level_of_sum, summed = vars(clusters).get("summed_level", (None, None))
+    if level_of_sum is not level:
         summed = np.asarray(level.sum(axis=1))
         vars(clusters)["summed_level"] = (level, summed)
     return np.asarray(summed)

@@ -79,7 +79,7 @@ class Memberships:
     view: Features | Filled | None = transient()  # its rows, for their sums
     solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
 
-    def dealt(self, order: Index) -> Memberships:
+    def reorder(self, order: Index) -> Memberships:
         """Memberships of row order[n] for row n."""
         return Memberships(self.mean[order])
 

@@ -28,7 +28,7 @@ from latens.models.mixture.features import EXPOSURE, exposure_of
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
 
-__all__ = ["agglomerated", "dealt", "gather", "rearrange"]
+__all__ = ["agglomerated", "deal", "gather", "rearrange"]
 
 Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
 Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after it
@@ -63,7 +63,7 @@ def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample
         yield _regrouped(model, q, stats, _all_gaining(model, q, stats, share, merges))
     for _, i, j in merges[:N_MERGES]:
         yield _regrouped(model, q, stats, _joining(k, i, j))
-    yield dealt(model, q, sample, stats.n)
+    yield deal(model, q, sample, stats.n)
 
 
 def rearrange(
@@ -90,8 +90,8 @@ def rearrange(
     for gain, made in sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]:
         if gain > worst:
             yield made()
-    for gone in np.argsort(stats.counts, kind="stable"):
-        keep = np.delete(np.arange(k), gone)
+    for cluster in np.argsort(stats.counts, kind="stable"):
+        keep = np.delete(np.arange(k), cluster)
         yield Removal(q.only(keep), keep)
 
 
@@ -99,7 +99,7 @@ def _worst(stats: ClusterStatistics) -> float:
     return -max(HOPELESS, HOPELESS_PER_ROW * stats.n)
 
 
-def dealt(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePosterior:
+def deal(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePosterior:
     """Clusters of the rows, which stand for n, after these were dealt a few times by the predictive density."""
     last = None
     for _ in range(N_DEALS):
@@ -164,12 +164,12 @@ def _merges(
 
 def _gaining(merges: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
     """Pairs that gain by being one, the best first, no cluster in two of them: what they gain adds up."""
-    taken, kept = set[int](), list[tuple[int, int]]()
+    clusters_of_pairs, chosen_pairs = set[int](), list[tuple[int, int]]()
     for gain, *pair in merges:
-        if gain > 0 and taken.isdisjoint(pair):
-            taken.update(pair)
-            kept.append((pair[0], pair[1]))
-    return kept
+        if gain > 0 and clusters_of_pairs.isdisjoint(pair):
+            clusters_of_pairs.update(pair)
+            chosen_pairs.append((pair[0], pair[1]))
+    return chosen_pairs
 
 
 def _all_gaining(
@@ -229,10 +229,10 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
     whole = sample.seen is None
     x = sample.x if is_sparse(sample.x) else host(sample.x if whole else model.impute(q, sample, local)[0])
     label, found = np.argmax(host(local.mean), axis=1), list[Split]()
-    kept: dict[bytes, tuple[float, Any]] = sample.cached("halves", dict)
-    known = dict(kept) if whole and not model.tied else {}
+    cache: dict[bytes, tuple[float, Any]] = sample.cached("halves", dict)
+    known = dict(cache) if whole and not model.tied else {}
     if not known or 2 * len(known) * stats.xx.shape[1] > KEPT_NUMBERS:
-        kept.clear()
+        cache.clear()
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
         if len(own) < FEWEST_TO_SPLIT:
@@ -241,7 +241,7 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
         halved = known.get(name) or _best_halves(model, q, sample, x[own], own)
         if halved is None:
             continue
-        kept[name] = halved
+        cache[name] = halved
         gain, halves = halved
         found.append((gain, which, (stats.counts[which] / halves.counts.sum()) * halves))
     return sorted(found, key=lambda split: -split[0])
@@ -279,12 +279,12 @@ def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
     if not np.any(z):
         return
     direction = np.linalg.svd(z[: 4 * z.shape[1] + 200], full_matrices=False)[2][0]
-    along = z @ direction
-    yield (along > 0 if np.sum(along**3) >= 0 else along < 0).astype(float)  # the sign of a direction is chance
-    away = np.sum((z - z[rng.integers(len(z))]) ** 2, axis=1)
-    if away.sum() > 0:
-        other = np.sum((z - z[rng.choice(len(z), p=away / away.sum())]) ** 2, axis=1)
-        yield (other < away).astype(float)
+    scores = z @ direction
+    yield (scores > 0 if np.sum(scores**3) >= 0 else scores < 0).astype(float)  # the sign of a direction is chance
+    distances = np.sum((z - z[rng.integers(len(z))]) ** 2, axis=1)
+    if distances.sum() > 0:
+        other = np.sum((z - z[rng.choice(len(z), p=distances / distances.sum())]) ** 2, axis=1)
+        yield (other < distances).astype(float)
 
 
 def _sparse_sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
@@ -302,9 +302,11 @@ def _sparse_sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
         direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
     yield (z @ direction > mean @ direction).astype(float)
     sizes = np.asarray(z.multiply(z).sum(axis=1), dtype=np.float64)
-    away = _distances(z, sizes, int(rng.integers(z.shape[0])))
-    if away.sum() > 0:
-        yield (_distances(z, sizes, int(rng.choice(len(away), p=away / away.sum()))) < away).astype(float)
+    distances = _distances(z, sizes, int(rng.integers(z.shape[0])))
+    if distances.sum() > 0:
+        yield (_distances(z, sizes, int(rng.choice(len(distances), p=distances / distances.sum()))) < distances).astype(
+            float
+        )
 
 
 def _distances(z: Array, sizes: Floats, row: int) -> Floats:
@@ -340,11 +342,11 @@ def _divided(
     model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats, halves: ClusterStatistics
 ) -> MixturePosterior:
     """The groups, and two more clusters."""
-    kept = stats.regroup(groups, model.tied)
+    regrouped = stats.regroup(groups, model.tied)
     if model.tied:
         halves = _within_tied(q, stats, int(np.flatnonzero(groups.sum(axis=0) == 0)[0]), halves)
-        return model.global_step(q, replace(_beside(kept, halves), xx=kept.xx))
-    return model.global_step(q, _beside(kept, halves))
+        return model.global_step(q, replace(_beside(regrouped, halves), xx=regrouped.xx))
+    return model.global_step(q, _beside(regrouped, halves))
 
 
 def _beside(stats: ClusterStatistics, halves: ClusterStatistics) -> ClusterStatistics:
@@ -368,11 +370,11 @@ def _within_tied(q: MixturePosterior, stats: ClusterStatistics, which: int, halv
     n = halves.counts
     mean = halves.x / np.maximum(n, np.finfo(float).tiny)[:, None]
     centre = stats.x[which] / max(float(stats.counts[which]), np.finfo(float).tiny)
-    apart = mean[0] - mean[1]
+    gap = mean[0] - mean[1]
     precision: Floats = q.clusters.precision[0]  # type: ignore[union-attr]
-    used = float(n[0] * n[1] / max(n.sum(), np.finfo(float).tiny) * (apart @ precision @ apart) / stats.n)
-    apart = apart * min(1.0, np.sqrt(MOST_SCATTER / max(used, np.finfo(float).tiny)))
-    mean = centre + np.outer(n[::-1] * [1, -1] / max(n.sum(), np.finfo(float).tiny), apart)
+    used = float(n[0] * n[1] / max(n.sum(), np.finfo(float).tiny) * (gap @ precision @ gap) / stats.n)
+    gap = gap * min(1.0, np.sqrt(MOST_SCATTER / max(used, np.finfo(float).tiny)))
+    mean = centre + np.outer(n[::-1] * [1, -1] / max(n.sum(), np.finfo(float).tiny), gap)
     return replace(halves, x=n[:, None] * mean)
 
 

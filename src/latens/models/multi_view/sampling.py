@@ -53,7 +53,7 @@ __all__ = [
 class DrawnFactors:
     mean: Floats  # (n, K), the factor values themselves
 
-    def dealt(self, order: Index) -> DrawnFactors:
+    def reorder(self, order: Index) -> DrawnFactors:
         """Values of row order[n] for row n."""
         return DrawnFactors(self.mean[order])
 

@@ -284,9 +284,9 @@ def _sparse_directions(loadings: Loadings) -> Floats:
     order = np.argsort(np.sum(np.log((found @ at.T) ** 2 + DIRECTION_BLURS[-1]), axis=1), kind="stable")
     codes = found @ even.T
     codes /= np.linalg.norm(codes, axis=1, keepdims=True)
-    kept: list[int] = []
+    axes_chosen: list[int] = []
     for each in order:
-        if len(kept) < k and np.all(np.abs(codes[kept] @ codes[each]) < LARGEST_CORRELATION):
-            kept.append(int(each))
-    rest = np.linalg.svd(codes[kept], full_matrices=True)[2][len(kept) :]
-    return np.asarray(loadings.root @ np.concatenate([codes[kept], rest]).T)
+        if len(axes_chosen) < k and np.all(np.abs(codes[axes_chosen] @ codes[each]) < LARGEST_CORRELATION):
+            axes_chosen.append(int(each))
+    rest = np.linalg.svd(codes[axes_chosen], full_matrices=True)[2][len(axes_chosen) :]
+    return np.asarray(loadings.root @ np.concatenate([codes[axes_chosen], rest]).T)

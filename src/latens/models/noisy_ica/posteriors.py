@@ -175,8 +175,8 @@ class Sources:
         xp, mean = array_namespace(self.centre), self.mean[:, :, None]
         if self.signs is None:
             return plus_products(self.spread.matrix, mean, mean)
-        along = xp.concat([self._lean_of_signs, mean], axis=2)
-        return plus_products(self.spread.matrix, along, xp.concat([self.lean, mean], axis=2))
+        factors = xp.concat([self._lean_of_signs, mean], axis=2)
+        return plus_products(self.spread.matrix, factors, xp.concat([self.lean, mean], axis=2))
 
     @cached_value
     def _lean_of_signs(self) -> Array:

@@ -38,7 +38,7 @@ class DrawnSources:
     scale: Floats  # (n, K), u; that of light sources is not used
     sign: Floats  # (n, K), s; likewise that of heavy ones
 
-    def dealt(self, order: Index) -> DrawnSources:
+    def reorder(self, order: Index) -> DrawnSources:
         """Sources of row order[n] for row n."""
         return DrawnSources(self.mean[order], self.scale[order], self.sign[order])
 

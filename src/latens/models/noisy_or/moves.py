@@ -64,8 +64,8 @@ def _with_other_states(
 
     Single flips do not always lead from the best states under earlier causes to the best ones now.
     """
-    anew = (stats.n / sample.n) * total(sample.weigh(local.row_bound))
-    if anew > sum(model.data_terms(q, stats).values()) + BETTER_STATES * stats.n:
+    bound = (stats.n / sample.n) * total(sample.weigh(local.row_bound))
+    if bound > sum(model.data_terms(q, stats).values()) + BETTER_STATES * stats.n:
         yield q
 
 
@@ -120,8 +120,8 @@ def _costs(model: Any, q: Any) -> Floats:
     return np.array([nothing - bound([k]) for k in range(q.n_components)])
 
 
-def _without(model: Any, q: Any, stats: Any, gone: Index) -> Any:
-    keep = np.delete(np.arange(q.n_components), gone)
+def _without(model: Any, q: Any, stats: Any, causes: Index) -> Any:
+    keep = np.delete(np.arange(q.n_components), causes)
     return Proposal(model.global_step(q.only(keep), stats.only(keep)), keep)
 
 

@@ -92,14 +92,14 @@ class NewCause:
 def _lacking(model: NoisyOrCauses, q: CausePosterior, n: float, pairs: Pairs) -> Iterator[NewCause]:
     """Causes that would bring about pairs of ones of which there are more than is expected, and seem worth a trial."""
     expected = pairs.seen * _expected_pairs(q, pairs.columns)
-    tried = np.zeros(expected.shape, dtype=bool)
-    by_chance = np.log(max(tried.size, 1) / 2)  # what the most surprising of so many pairs says
+    used_pairs = np.zeros(expected.shape, dtype=bool)
+    by_chance = np.log(max(used_pairs.size, 1) / 2)  # what the most surprising of so many pairs says
     for _ in range(N_SEEDS):
         surprise = _surprise(pairs.ones, expected)
-        first, second = np.unravel_index(int(np.argmax(np.where(tried, 0.0, surprise))), tried.shape)
-        if tried[first, second] or not surprise[first, second] > 0:
+        first, second = np.unravel_index(int(np.argmax(np.where(used_pairs, 0.0, surprise))), used_pairs.shape)
+        if used_pairs[first, second] or not surprise[first, second] > 0:
             return
-        tried[first, second] = tried[second, first] = True
+        used_pairs[first, second] = used_pairs[second, first] = True
         size = _direction(surprise, pairs.ones - expected, expected, int(first), int(second))
         own = np.flatnonzero(size > LEAST_SHARE_OF_CHANCE * size.max())
         cause = _at_size(model.n_features, size, pairs)

@@ -36,7 +36,7 @@ class DrawnCauses:
 
     mean: Floats  # (n, K), 0 or 1
 
-    def dealt(self, order: Index) -> DrawnCauses:
+    def reorder(self, order: Index) -> DrawnCauses:
         """States of row order[n] for row n."""
         return DrawnCauses(self.mean[order])
 

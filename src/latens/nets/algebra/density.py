@@ -22,12 +22,12 @@ def without_autocast(method: Method) -> Method:
     """Run a method without gradients, and in its own precision even inside an autocast region."""
 
     @functools.wraps(method)
-    def plainly(self: Any, *args: Any, **named: Any) -> Any:
+    def in_own_precision(self: Any, *args: Any, **named: Any) -> Any:
         torch = require("torch", "torch")
         with torch.no_grad(), torch.autocast(self._device_type, enabled=False):
             return method(self, *args, **named)
 
-    return cast("Method", plainly)
+    return cast("Method", in_own_precision)
 
 
 def log_density(gap: Tensor, rows: Tensor, mixing: Tensor, noise: Tensor) -> float:

@@ -21,10 +21,10 @@ from latens.nets.algebra.low_rank_update import LEAST_NOISE
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
-__all__ = ["begun", "carried", "gradient_step", "left_over", "maximised", "projection"]
+__all__ = ["carried", "first_factors", "gradient_step", "left_over", "maximised", "projection"]
 
 
-def begun(rows: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+def first_factors(rows: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
     """Loadings and noise to start from, of rows (K, D) that hold the covariance of the first snapshots: half of it."""
     return math.sqrt(0.5) * rows, _floored(0.5 * variance, variance)
 

@@ -53,7 +53,7 @@ def data_heatmap(model: Any, X: Any, component: int | str = 0, n: int = 20, ax: 
     x, codes = _entries(model, X), codes_of(model, X)[:, k]
     spread = np.nanstd(x, axis=0)
     found = strengths(model, X=X).values
-    strength = found[k] if found.shape == values.shape else _apart(x, codes, spread)
+    strength = found[k] if found.shape == values.shape else _separation(x, codes, spread)
     top = np.argsort(-np.abs(strength), kind="stable")[:n]
     top = top[np.argsort(-strength[top], kind="stable")]
     order = np.argsort(codes, kind="stable")
@@ -115,7 +115,7 @@ def data_overview(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _apart(x: np.ndarray, codes: np.ndarray, spread: np.ndarray) -> np.ndarray:
+def _separation(x: np.ndarray, codes: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """(D,), how far the mean of a class's members is from that of all rows; of categories, of the numbers of levels."""
     weight = np.where(np.isfinite(x), codes[:, None], 0.0)
     inside = np.sum(np.nan_to_num(x) * weight, axis=0) / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)

@@ -63,8 +63,8 @@ def certainty_of(entry: Entry) -> Certainty:
     method = "auto"
     if hasattr(model, "_numbers"):
         n_numbers = _n_published(model)
-        kept = isinstance(fitted_parts(model).model, Compressing)  # sums in place of rows
-        rows = 0 if kept or entry.sample is None else len(entry.sample)
+        is_compressed = isinstance(fitted_parts(model).model, Compressing)  # sums in place of rows
+        rows = 0 if is_compressed or entry.sample is None else len(entry.sample)
         n_coordinates = _n_coordinates(model)
         if n_coordinates > MOST_COORDINATES or rows * n_coordinates > MOST_WORK:
             method = "bootstrap" if _quickly_refitted(entry) else "mean-field"

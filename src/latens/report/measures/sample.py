@@ -54,7 +54,7 @@ class RowSample:
     def values(self) -> np.ndarray:
         """(n, D), NaN where missing; of categories the number of their level."""
         if hasattr(self.model, "_rows_of_fit"):
-            return np.asarray(_quietly(lambda X: entries_of(self.model, X, **self.given), self.X))
+            return np.asarray(_without_warnings(lambda X: entries_of(self.model, X, **self.given), self.X))
         dense = self.X.toarray() if hasattr(self.X, "toarray") else self.X
         return np.asarray(host(dense) if hasattr(dense, "dtype") else dense, dtype=np.float64)
 
@@ -62,7 +62,7 @@ class RowSample:
     def codes(self) -> np.ndarray:
         """(n, K), posterior means of the hidden codes; probabilities for clusters."""
         ask = getattr(self.model, "predict_proba", self.model.transform)
-        answer = _quietly(lambda X: ask(X, **self.given), self.X)
+        answer = _without_warnings(lambda X: ask(X, **self.given), self.X)
         return np.asarray(host(answer) if not hasattr(answer, "iloc") else answer, dtype=np.float64)
 
     @cached_property
@@ -166,7 +166,7 @@ def take_rows(X: Any, index: np.ndarray) -> Any:
     return X.iloc[index] if hasattr(X, "iloc") else X[index]
 
 
-def _quietly(ask: Callable[[Any], Any], X: Any) -> Any:
+def _without_warnings(ask: Callable[[Any], Any], X: Any) -> Any:
     """An answer without what the model says of these rows, which were looked at before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

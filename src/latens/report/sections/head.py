@@ -197,9 +197,9 @@ def _why_not_tried(entry: Entry) -> str:
 
 def _of_regression(entry: Entry) -> str:
     model = entry.model
-    apart = int(np.sum(np.abs(model.coef_) > 2 * np.asarray(model.coef_std_)))
+    n_clear = int(np.sum(np.abs(model.coef_) > 2 * np.asarray(model.coef_std_)))
     d = len(model.coef_)
-    words = f"{number(apart)} of {number(d)} weight{'s' * (d != 1)} lie more than two posterior sd from 0"
+    words = f"{number(n_clear)} of {number(d)} weight{'s' * (d != 1)} lie more than two posterior sd from 0"
     if entry.y is not None and entry.sample is not None:
         words = f"R² {_r_squared(entry):.3f} on these rows; {words}"
     return words + "."

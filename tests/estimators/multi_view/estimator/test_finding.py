@@ -25,8 +25,8 @@ class TestFinding:
         assert np.all(match_components(found.scores_.T, truth.codes.T, signed=True).similarity > 0.95)
         for name, loadings in truth.components.items():
             match = match_components(found.components_[name], loadings, signed=True)
-            heard = np.abs(loadings).max(axis=1) > 0  # a factor may be silent in a view
-            assert np.all(match.similarity[heard] > 0.97)
+            has_loadings = np.abs(loadings).max(axis=1) > 0  # a factor may be silent in a view
+            assert np.all(match.similarity[has_loadings] > 0.97)
 
     def test_factors_of_mixed_views_are_found(self, mixed: tuple[Views, Any], of_mixed: Any) -> None:
         assert of_mixed.likelihoods_ == dict(zip(mixed[0], MIXED, strict=True))
@@ -103,8 +103,8 @@ class TestFinding:
         assert found.n_components_ == 2
         match = match_components(found.scores_.T, truth.codes.T, signed=True)
         for k in range(2):  # a sample knows a factor if it shows a view that follows it
-            heard = [name for name, w in truth.components.items() if np.abs(w[k]).max() > 0]
-            knows = np.any([~truth.missing[name].all(axis=1) for name in heard], axis=0)
+            names = [name for name, w in truth.components.items() if np.abs(w[k]).max() > 0]
+            knows = np.any([~truth.missing[name].all(axis=1) for name in names], axis=0)
             answer, true = found.scores_[:, match.index[k]], truth.codes[:, k]
             assert np.abs(np.corrcoef(answer[knows], true[knows])[0, 1]) > 0.95
             std = found.transform(views, return_std=True)[1][:, match.index[k]]

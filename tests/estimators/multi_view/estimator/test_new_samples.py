@@ -41,9 +41,9 @@ class TestNewSamples:
         mean, std = found.transform({"view0": views["view0"]}, return_std=True)
         match = match_components(found.scores_.T, truth.codes.T, signed=True)
         gaps = match.sign * mean[:, match.index] - truth.codes
-        heard = np.abs(truth.components["view0"]).max(axis=1) > 0
+        has_loadings = np.abs(truth.components["view0"]).max(axis=1) > 0
         inside = np.abs(gaps) < 1.96 * std[:, match.index]
-        assert 0.9 < inside[:, heard].mean() < 0.98
+        assert 0.9 < inside[:, has_loadings].mean() < 0.98
 
     def test_scores_of_the_fit_are_its_transform(self, data: tuple[Views, Any], fitted: Any, of_mixed: Any) -> None:
         assert fitted.transform(data[0]) == pytest.approx(fitted.scores_, abs=1e-9)

@@ -61,7 +61,7 @@ def test_each_kind_of_column_is_a_view_and_what_is_not_given_is_guessed(model: A
 def test_the_fit_is_that_of_views_by_kind(model: Any) -> None:
     views = made()
     clinic = views["clinic"]
-    apart = {
+    by_kind = {
         "counts": clinic[:, [0, 5]],
         "numbers": clinic[:, [1]],
         "outliers": clinic[:, [2]],
@@ -71,10 +71,10 @@ def test_the_fit_is_that_of_views_by_kind(model: Any) -> None:
     }
     kinds = ["poisson", "gaussian", "student", "categorical", "bernoulli", "gaussian"]
     by_hand = latens.MultiViewFactorAnalysis(
-        4, likelihoods=dict(zip(apart, kinds, strict=True)), random_state=0, max_iter=60
-    ).fit(apart)
+        4, likelihoods=dict(zip(by_kind, kinds, strict=True)), random_state=0, max_iter=60
+    ).fit(by_kind)
     assert model.elbo_ == by_hand.elbo_
-    assert np.array_equal(model.transform(views), by_hand.transform(apart))
+    assert np.array_equal(model.transform(views), by_hand.transform(by_kind))
 
 
 def test_answers_come_in_the_views_that_were_given(model: Any) -> None:

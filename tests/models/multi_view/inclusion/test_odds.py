@@ -129,8 +129,8 @@ def test_blocks_and_columns_may_be_asked_in_any_number(monkeypatch: pytest.Monke
     inner, q = model._model, model.posterior_
     parts = [(part, inner.local_step(q, part)) for part in model._rows_in_blocks({"x": x}, {})]
     halves = [(half, inner.local_step(q, half)) for part, _ in parts for half in (part[:15], part[15:])]
-    together, apart = (module.loading_odds(inner, q, each)["x"] for each in (parts, halves))
-    assert together == pytest.approx(apart, abs=1e-9)
+    together, by_halves = (module.loading_odds(inner, q, each)["x"] for each in (parts, halves))
+    assert together == pytest.approx(by_halves, abs=1e-9)
 
 
 def test_other_samples_are_refused_and_dense_loadings_are_in() -> None:

@@ -42,10 +42,10 @@ def _inverse(matrix, out):
             out[a, j] *= times
         for i in range(r):
             if i != a:
-                gone = rest[i, a]
+                factor = rest[i, a]
                 for j in range(r):
-                    rest[i, j] -= gone * rest[a, j]
-                    out[i, j] -= gone * out[a, j]
+                    rest[i, j] -= factor * rest[a, j]
+                    out[i, j] -= factor * out[a, j]
     return volume if sign > 0 else -np.inf
 
 
@@ -120,19 +120,19 @@ def climb_turns(n, quadratic, linear, gram, columns, shape, rate, n_steps, least
                     step[i, j] = 0.0
                 largest = max(largest, abs(step[i, j]))
         length, found = min(1.0, longest / largest), -np.inf
-        small, moved, priced, gone, more = step, linear, gram, turn, 0.0
+        small, moved, priced, trial, more = step, linear, gram, turn, 0.0
         for _ in range(int(most)):
             small = np.eye(r) + length * step
             more = _inverse(small, back)
             if more > -np.inf:
                 moved, priced = np.dot(linear, small.T), np.dot(np.ascontiguousarray(back.T), np.dot(gram, back))
-                gone = np.dot(small, turn)
-                found = _height(n, quadratic, moved, priced, columns, shape, rate, gone, volume + more)
+                trial = np.dot(small, turn)
+                found = _height(n, quadratic, moved, priced, columns, shape, rate, trial, volume + more)
                 if found > height:
                     break
             length *= shorter
         if not found > height or found - height < least * n:
             break
-        turn, linear, gram, volume, height = gone, moved, priced, volume + more, found
+        turn, linear, gram, volume, height = trial, moved, priced, volume + more, found
     for a in range(k):
         copy(turn[a], out[a])

@@ -226,8 +226,8 @@ def _counted(pieces: list[Rows], low: Floats) -> bool:
     """Whether most columns look like counts."""
     n = np.maximum(sum(piece.counts for piece in pieces), 1)
     mean = sum(column_sums(piece.x) for piece in pieces) / n
-    apart = [(piece.x - like(mean, piece.x)) * piece.mask for piece in pieces]
-    second, third = (np.asarray(sum(column_sums(part**power) for part in apart) / n) for power in (2, 3))
+    residuals = [(piece.x - like(mean, piece.x)) * piece.mask for piece in pieces]
+    second, third = (np.asarray(sum(column_sums(part**power) for part in residuals) / n) for power in (2, 3))
     moments = zip(np.broadcast_to(mean, low.shape).tolist(), second.tolist(), third.tolist(), strict=True)
     kinds = np.array([count_kind(*each) is not None for each in moments])
     return _most(kinds & (low == 0), second > 0)

@@ -114,11 +114,11 @@ def _doubt_shift(views: list[ViewTable]) -> None:
         own = _first_number(view)
         if first is None or own is None or own == first or view.shape[0] != views[0].shape[0]:
             continue
-        n, apart = view.shape[0], min(abs(own - first), view.shape[0])
+        n, shift = view.shape[0], min(abs(own - first), view.shape[0])
         warn(
             FewSharedRows(
                 f"rows are numbered {first} to {first + n - 1} in view {views[0].name!r} and {own} to {own + n - 1} in "
-                f"view {view.name!r}: matched by these numbers, {apart} row(s) of each are missing in the other.",
+                f"view {view.name!r}: matched by these numbers, {shift} row(s) of each are missing in the other.",
                 "If rows are in the same order in all views, drop the numbers: view.reset_index(drop=True).",
             )
         )
