@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from functools import cache
 from math import log, pi
 
 import numpy as np
@@ -210,15 +211,24 @@ def test_questions_that_make_no_sense_are_refused(options: dict, message: str) -
         model.intervals(**options)
 
 
+@cache
+def fraction_sums(x: bytes, y: bytes) -> tuple[list[list[Fraction]], list[Fraction], Fraction]:
+    """Products of columns, of columns and targets, and of targets, which many precisions are tried with."""
+    targets = [Fraction(v) for v in np.frombuffer(y).tolist()]
+    rows = [[Fraction(v) for v in row] for row in np.frombuffer(x).reshape(len(targets), -1).tolist()]
+    d = len(rows[0])
+    gram = [[sum((row[i] * row[j] for row in rows), Fraction()) for j in range(d)] for i in range(d)]
+    pull = [sum((row[i] * v for row, v in zip(rows, targets, strict=True)), Fraction()) for i in range(d)]
+    return gram, pull, sum((v * v for v in targets), Fraction())
+
+
 def rational(x: np.ndarray, y: np.ndarray, alpha: float, beta: float) -> tuple[list[float], list[float], float]:
     """Weights, their variances and the log evidence without intercept, in fractions: no digit is lost."""
-    rows, targets = [[Fraction(v) for v in row] for row in x.tolist()], [Fraction(v) for v in y.tolist()]
+    gram, pull, square = fraction_sums(np.ascontiguousarray(x).tobytes(), np.ascontiguousarray(y).tobytes())
     a, b, d = Fraction(alpha), Fraction(beta), x.shape[1]
-    pulled = [b * sum(row[i] * v for row, v in zip(rows, targets, strict=True)) for i in range(d)]
+    pulled = [b * v for v in pull]
     table = [
-        [b * sum(row[i] * row[j] for row in rows) + a * (i == j) for j in range(d)]
-        + [pulled[i]]
-        + [Fraction(i == j) for j in range(d)]
+        [b * gram[i][j] + a * (i == j) for j in range(d)] + [pulled[i]] + [Fraction(i == j) for j in range(d)]
         for i in range(d)
     ]
     log_det = 0.0
@@ -229,7 +239,7 @@ def rational(x: np.ndarray, y: np.ndarray, alpha: float, beta: float) -> tuple[l
             if j != i:
                 table[j] = [v - table[j][i] * w for v, w in zip(table[j], table[i], strict=True)]
     mean = [table[i][d] for i in range(d)]
-    energy = b * sum(v * v for v in targets) - sum(m * p for m, p in zip(mean, pulled, strict=True))
+    energy = b * square - sum(m * p for m, p in zip(mean, pulled, strict=True))
     evidence = 0.5 * (d * log(alpha) + len(y) * log(beta / (2 * pi)) - log_det - float(energy))
     return [float(m) for m in mean], [float(table[i][d + 1 + i]) for i in range(d)], evidence
 

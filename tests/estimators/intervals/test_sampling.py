@@ -55,7 +55,12 @@ def test_draws_do_not_make_components_sound_that_are_worth_little() -> None:
 def test_chains_that_have_not_met_go_on_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = two_told(1.5)
     sweeps, plain = [], module.gibbs
-    monkeypatch.setattr(module, "gibbs", lambda *args, **how: sweeps.append(how["thinning"]) or plain(*args, **how))
+
+    def watch(*args: Any, **how: Any) -> Any:
+        sweeps.append(how["thinning"])
+        return plain(*args, **{**how, "thinning": 1})  # what is drawn does not matter, only how long it would take
+
+    monkeypatch.setattr(module, "gibbs", watch)
     monkeypatch.setattr(module, "DISAGREEMENT", 0.0)
     model.intervals(X, method="gibbs")
     assert sweeps == [3] * 4 + [12] * 4

@@ -18,44 +18,45 @@ def measured() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarra
     return {"y": np.where(hidden, np.nan, y), "v": other}, precision, y, hidden
 
 
-def test_known_noise_is_worth_knowing(measured) -> None:
+@pytest.fixture(scope="module")
+def fitted(measured) -> latens.MultiViewFactorAnalysis:
     views, precision, _, _ = measured
-    blind = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views)
-    reference = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, precision={"y": precision})
+    return latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, precision={"y": precision})
+
+
+def test_known_noise_is_worth_knowing(measured, fitted) -> None:
+    blind, reference = latens.MultiViewFactorAnalysis(4, random_state=0).fit(measured[0]), fitted
     assert reference.n_components_ == 2
     assert reference.elbo_ > blind.elbo_ + 1000
     assert set(reference.noise_variance_) == {"v"}  # there is none to learn of the other
 
 
-def test_limits_follow_the_noise_of_each_entry(measured) -> None:
+def test_limits_follow_the_noise_of_each_entry(measured, fitted) -> None:
     views, precision, y, hidden = measured
-    model = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, precision={"y": precision})
-    _, low, high = model.impute(views, coverage=0.95, precision={"y": precision})
+    _, low, high = fitted.impute(views, coverage=0.95, precision={"y": precision})
     inside = (y[hidden] > low["y"][hidden]) & (y[hidden] < high["y"][hidden])
     assert 0.93 <= inside.mean() <= 0.97
     width = (high["y"] - low["y"])[hidden]
     assert np.corrcoef(width, precision[hidden] ** -0.5)[0, 1] > 0.99
 
 
-def test_the_unit_of_a_view_is_that_of_its_precisions(measured) -> None:
+def test_the_unit_of_a_view_is_that_of_its_precisions(measured, fitted) -> None:
     views, precision, _, _ = measured
-    one = latens.MultiViewFactorAnalysis(3, random_state=0).fit(views, precision={"y": precision})
     c = 2.0**-30
     scaled, finer = {**views, "y": c * views["y"]}, {"y": precision / c**2}
-    two = latens.MultiViewFactorAnalysis(3, random_state=0).fit(scaled, precision=finer)
+    two = latens.MultiViewFactorAnalysis(4, random_state=0).fit(scaled, precision=finer)
     n_seen = np.isfinite(views["y"]).sum()
-    assert two.elbo_ == pytest.approx(one.elbo_ - n_seen * np.log(c), rel=1e-9)
+    assert two.elbo_ == pytest.approx(fitted.elbo_ - n_seen * np.log(c), rel=1e-9)
     assert two.score(scaled, precision=finer) == pytest.approx(
-        one.score(views, precision={"y": precision}) - n_seen / 300 * np.log(c), rel=1e-9
+        fitted.score(views, precision={"y": precision}) - n_seen / 300 * np.log(c), rel=1e-9
     )
 
 
-def test_a_view_that_is_absent_needs_no_precision(measured) -> None:
-    views, precision, _, _ = measured
-    model = latens.MultiViewFactorAnalysis(3, random_state=0).fit(views, precision={"y": precision})
-    assert model.transform({"v": views["v"]}).shape == (300, 2)
+def test_a_view_that_is_absent_needs_no_precision(measured, fitted) -> None:
+    views, _, _, _ = measured
+    assert fitted.transform({"v": views["v"]}).shape == (300, 2)
     with pytest.raises(ValueError, match="known precisions; pass precision="):
-        model.transform(views)
+        fitted.transform(views)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Compiled algebra of many small positive definite matrices, one after another while each is in cache.
+"""Compiled algebra of many small matrices, most of them positive definite, one after another while each is in cache.
 
 Scratch is in double precision whatever the rows are in. Serial, and without the GIL, like all kernels.
 """
@@ -15,6 +15,7 @@ from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
 
 __all__ = [
     "N_SIDE",
+    "inverse_of_square",
     "invert_definite",
     "invert_rows",
     "log_determinant_rows",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -274,3 +276,36 @@ def subtract_products(bounds, listed, codes, variance, weight, whole, out):
         for a in range(width):
             for b in range(a):
                 into[b, a] = into[a, b]
+
+
+@nb.njit(**COMPILED)
+def inverse_of_square(matrix, out):
+    """The inverse (K, K) into `out`; log |det| and its sign, minus infinity and 0 where there is no inverse."""
+    k, rest, volume, sign = matrix.shape[0], matrix.copy(), 0.0, 1.0
+    for i in range(k):
+        fill(0.0, out[i])
+        out[i, i] = 1.0
+    for a in range(k):
+        pivot = a
+        for i in range(a + 1, k):
+            if abs(rest[i, a]) > abs(rest[pivot, a]):
+                pivot = i
+        size = rest[pivot, a]
+        if not abs(size) > SMALLEST_NORMAL:
+            return -np.inf, 0.0
+        sign = sign if (size > 0) == (pivot == a) else -sign
+        volume += np.log(abs(size))
+        for j in range(k):
+            rest[a, j], rest[pivot, j] = rest[pivot, j], rest[a, j]
+            out[a, j], out[pivot, j] = out[pivot, j], out[a, j]
+        times = 1.0 / size
+        for j in range(k):
+            rest[a, j] *= times
+            out[a, j] *= times
+        for i in range(k):
+            if i != a:
+                factor = rest[i, a]
+                for j in range(k):
+                    rest[i, j] -= factor * rest[a, j]
+                    out[i, j] -= factor * out[a, j]
+    return volume, sign

@@ -21,6 +21,7 @@ from latens.array.kernels.fastmath_numba import (
     log_normal,
     shrunk,
 )
+from latens.array.kernels.row_matrices_numba import inverse_of_square
 
 __all__ = [
     "N_SIDE",
@@ -303,38 +304,6 @@ def prior_sums(drive, stiff, alpha, odds, out):
 
 
 @nb.njit(**COMPILED)
-def _inverse(matrix, out):
-    """The inverse (K, K) into `out`, and log |det|; minus infinity where there is none."""
-    k, rest, volume = matrix.shape[0], matrix.copy(), 0.0
-    for i in range(k):
-        for j in range(k):
-            out[i, j] = 1.0 if i == j else 0.0
-    for a in range(k):
-        pivot = a
-        for i in range(a + 1, k):
-            if abs(rest[i, a]) > abs(rest[pivot, a]):
-                pivot = i
-        size = abs(rest[pivot, a])
-        if not size > SMALLEST_NORMAL:
-            return -np.inf
-        volume += np.log(size)
-        for j in range(k):
-            rest[a, j], rest[pivot, j] = rest[pivot, j], rest[a, j]
-            out[a, j], out[pivot, j] = out[pivot, j], out[a, j]
-        times = 1.0 / rest[a, a]
-        for j in range(k):
-            rest[a, j] *= times
-            out[a, j] *= times
-        for i in range(k):
-            if i != a:
-                factor = rest[i, a]
-                for j in range(k):
-                    rest[i, j] -= factor * rest[a, j]
-                    out[i, j] -= factor * out[a, j]
-    return volume
-
-
-@nb.njit(**COMPILED)
 def _dot(a, b):
     first, second, third, fourth, n = 0.0, 0.0, 0.0, 0.0, len(a) - len(a) % 4  # four sums wait less than one
     for d in range(0, n, 4):
@@ -355,7 +324,7 @@ def axes_height(mean, variance, ends, dense, second, n, weight, x, slopes):
     """
     (k, d), blocks, square = mean.shape, len(ends), mean.shape[0] ** 2
     mixing, back, moved = x[:square].reshape(k, k), np.empty((k, k)), np.zeros((k, k))
-    volume = _inverse(mixing, back)
+    volume, _ = inverse_of_square(mixing, back)
     if not np.isfinite(volume):
         return -np.inf
     half, usual, spread = np.zeros((k, k)), 0.0, 0.0

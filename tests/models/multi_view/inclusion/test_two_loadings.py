@@ -11,9 +11,10 @@ Z = np.random.default_rng(0).normal(size=(30, 2))
 Y = Z @ [[0.5, 0.0, 0.3], [0.0, 0.2, 0.4]] + np.random.default_rng(1).normal(size=(30, 3))
 
 
-def known(z: np.ndarray, odds: tuple[float, float] = (0.3, -0.4), alpha: float = 1.5) -> TwoLoadings:
-    gram, pull = z.T @ z, Y.T @ z
-    ones = np.ones(3)
+def known(z: np.ndarray, odds: tuple[float, float] = (0.3, -0.4), alpha: float = 1.5, n: int = 1) -> TwoLoadings:
+    """Of the three columns, n times over."""
+    gram, pull = z.T @ z, np.tile(Y.T @ z, (n, 1))
+    ones = np.ones(3 * n)
     return TwoLoadings(
         pull[:, 0], pull[:, 1], gram[0, 0] * ones, gram[1, 1] * ones, gram[0, 1] * ones, alpha, np.array(odds)
     )
@@ -46,9 +47,9 @@ def test_turned_codes_have_turned_sums() -> None:
 
 @pytest.mark.parametrize("odds", [(0.3, -0.4), (np.inf, 0.5), (np.inf, np.inf)])
 def test_draws_have_the_moments_of_the_states(odds: tuple[float, float]) -> None:
-    many, rng = known(Z, odds), np.random.default_rng(2)
-    drawn = np.array([many.draw(rng) for _ in range(20_000)])  # (n, D, 2)
-    logs = many.log_weights
+    many, rng = known(Z, odds, n=20_000), np.random.default_rng(2)
+    drawn = many.draw(rng).reshape(-1, 3, 2)  # (n, D, 2)
+    logs = known(Z, odds).log_weights
     shares = np.exp(logs - logs.max(axis=0))
     shares /= shares.sum(axis=0)
     on = drawn != 0

@@ -12,41 +12,9 @@ import numba as nb
 import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, copy, fill
+from latens.array.kernels.row_matrices_numba import inverse_of_square
 
 __all__ = ["climb_turns"]
-
-
-@nb.njit(**COMPILED)
-def _inverse(matrix, out):
-    """The inverse (R, R) into `out`, and log det; minus infinity where that is not positive."""
-    r, rest, volume, sign = len(matrix), matrix.copy(), 0.0, 1.0
-    for i in range(r):
-        fill(0.0, out[i])
-        out[i, i] = 1.0
-    for a in range(r):
-        pivot = a
-        for i in range(a + 1, r):
-            if abs(rest[i, a]) > abs(rest[pivot, a]):
-                pivot = i
-        size = rest[pivot, a]
-        if size == 0.0:
-            return -np.inf
-        sign = sign if (size > 0) == (pivot == a) else -sign
-        volume += np.log(abs(size))
-        times = 1.0 / size
-        for j in range(r):
-            rest[a, j], rest[pivot, j] = rest[pivot, j], rest[a, j]
-            out[a, j], out[pivot, j] = out[pivot, j], out[a, j]
-        for j in range(r):
-            rest[a, j] *= times
-            out[a, j] *= times
-        for i in range(r):
-            if i != a:
-                factor = rest[i, a]
-                for j in range(r):
-                    rest[i, j] -= factor * rest[a, j]
-                    out[i, j] -= factor * out[a, j]
-    return volume if sign > 0 else -np.inf
 
 
 @nb.njit(**COMPILED)
@@ -123,8 +91,8 @@ def climb_turns(n, quadratic, linear, gram, columns, shape, rate, n_steps, least
         small, moved, priced, trial, more = step, linear, gram, turn, 0.0
         for _ in range(int(most)):
             small = np.eye(r) + length * step
-            more = _inverse(small, back)
-            if more > -np.inf:
+            more, sign = inverse_of_square(small, back)
+            if sign > 0:
                 moved, priced = np.dot(linear, small.T), np.dot(np.ascontiguousarray(back.T), np.dot(gram, back))
                 trial = np.dot(small, turn)
                 found = _height(n, quadratic, moved, priced, columns, shape, rate, trial, volume + more)
