@@ -83,6 +83,7 @@ def touch_rare_counts(
 
     precision, sums = np.ascontiguousarray(squares), np.zeros((4, squares.shape[1]))
     counted = _counted(squares, seen, weight)
+    y, mean = np.ascontiguousarray(y), np.ascontiguousarray(mean)  # else compiled once more for each layout
     quadratic_bounds_numba.touch_rare_counts(y, mean, precision, size, *counted, precision, sums)
     return precision, sums
 
@@ -166,7 +167,7 @@ def masked(values: Array, seen: Array | None) -> Array:
 
 def _counted(values: Array, seen: Array | None, weight: Array | None) -> tuple[Array, Array]:
     there = np.ones((1, values.shape[1]), bool) if seen is None else np.ascontiguousarray(seen)
-    return there, np.ones(0, values.dtype) if weight is None else weight
+    return there, np.ones(0, values.dtype) if weight is None else np.ascontiguousarray(weight)
 
 
 def _summed(values: Array, weight: Array | None) -> Floats:

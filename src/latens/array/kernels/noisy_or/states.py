@@ -94,7 +94,7 @@ class Effects:
         from latens.array.kernels.noisy_or.states_numba import light_states
 
         lit, log_odds = np.empty((2, len(bits), len(self.leak)))
-        light_states(self.theta, self.leak, lit, log_odds)
+        light_states(np.ascontiguousarray(self.theta), self.leak, lit, log_odds)
         return lit, log_odds
 
 
@@ -162,7 +162,7 @@ def improve(
     words = np.array(words, order="C")
     score = np.empty(words.shape)
     arguments = _arguments(effects, mask, ones)
-    improve_words(*arguments, effects.growth, words, score, n_parents, n_rounds)
+    improve_words(*arguments, np.ascontiguousarray(effects.growth), words, score, n_parents, n_rounds)
     return words, (score + _base(effects, x, mask)[:, None]).astype(mask.dtype, copy=False)
 
 
@@ -197,7 +197,8 @@ def share_kept(effects: Effects, x: Array, ones: Ones | OnesOnGpu | None, words:
 
         shares = Shares(np.zeros(n_profiles), np.zeros((k, n_profiles)), np.zeros((k, d)), np.zeros(d))
         mass = np.ascontiguousarray(mass, dtype=np.float64)
-        common = (*ones, effects.first, effects.flash, effects.profile, np.ascontiguousarray(effects.odds.T))
+        flash, odds = np.ascontiguousarray(effects.flash), np.ascontiguousarray(effects.odds.T)
+        common = (*ones, effects.first, flash, effects.profile, odds)
         share_ones(*common, words, mass, shares.caused, shares.leaked, shares.on, shares.used)
         return replace(shares, on=shares.on.T)
     parts = [
@@ -263,12 +264,15 @@ def _levels_plain(effects: Effects, x: Array, bits: Array) -> Array:
 
 
 def _arguments(effects: Effects, mask: Array, ones: Ones) -> Any:
-    """What all compiled kernels of states take first: a row's ones, what each cause adds, and what is paid for it."""
+    """What all compiled kernels of states take first: a row's ones, what each cause adds, and what is paid for it.
+
+    Matrices have one layout: for each other one kernels would be compiled once more.
+    """
     cost = np.ascontiguousarray(-(np.asarray(mask, dtype=np.float64) @ effects.dark.T))
     return (
         *ones,
         effects.first,
-        effects.flash,
+        np.ascontiguousarray(effects.flash),
         effects.by_column,
         cost,
         effects.profile,

@@ -25,7 +25,7 @@ def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) ->
 
         found = np.empty_like(on, order="C")
         drive, gram, on = (np.ascontiguousarray(part) for part in (drive, gram, on))
-        switch_rows(drive, gram, on, found, n_sweeps, tol, N_LANES)
+        switch_rows(drive, gram, on, found, n_sweeps, float(tol), N_LANES)
         return found
     if is_on_gpu(drive):
         from latens.array.kernels.on_off.sweeps_triton import MOST_SWITCHED, switch_on_gpu
