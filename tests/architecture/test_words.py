@@ -44,7 +44,7 @@ VAGUE = re.compile(
 # participles and adverbs: alone, as a name, they do not say of what (`kept` was a mask, a list of columns, a path, ...)
 ALONE = (
     "afresh|ahead|along|anew|apart|astray|away|begun|bought|came|dealt|drowned|exactly|felt|glanced|gone|heard|kept|"
-    "leapt|looked|meant|met|midway|mostly|narrowly|nearly|owed|plainly|taken|told|tried|truly|uphill|weighed"
+    "leapt|looked|meant|met|midway|mostly|narrowly|nearly|owed|plainly|roughly|taken|told|tried|truly|uphill|weighed"
 )
 
 # constants whose value is the word itself

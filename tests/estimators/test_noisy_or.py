@@ -331,7 +331,7 @@ def test_causes_begin_as_whole_rows_where_most_rows_have_one() -> None:
     assert chosen == [True, False]
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_states_of_rows_are_looked_for_anew(seed: int) -> None:
     """The search ends at least where a fit does that starts at the truth: with its causes, and states as good."""
     rng = np.random.default_rng(seed)
@@ -353,7 +353,7 @@ def test_causes_that_a_sample_has_too_few_rows_for_are_found_on_all() -> None:
     assert found.n_components_ > 0  # a search on 2,048 of them leaves nothing, 284 nats below
 
 
-@pytest.mark.parametrize("n_components", [5, None])
+@pytest.mark.parametrize("n_components", [None, pytest.param(5, marks=pytest.mark.slow)])
 def test_causes_that_are_lacking_are_added(n_components: int | None) -> None:
     """On in few rows of many: a part of these shows two of them, and the others are found in pairs of all rows."""
     rng, strength = np.random.default_rng(0), np.kron(np.eye(5), np.full(4, 0.5))

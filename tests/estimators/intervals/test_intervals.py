@@ -151,7 +151,7 @@ def test_noise_at_its_floor_is_not_sound_where_curvature_says_next_to_nothing() 
     assert why == {"x0": "", "x1": "", "x2": "at an end of its range", "x3": ""}
 
 
-@pytest.mark.parametrize("e_step", ["mean-field", "truncated"])
+@pytest.mark.parametrize("e_step", ["mean-field", pytest.param("truncated", marks=pytest.mark.slow)])
 def test_approximate_codes_that_settle_elsewhere_are_still_those_of_the_fit(e_step: str) -> None:
     X = load_iris().data
     model = quietly(latens.BinaryFactorAnalysis(5, e_step=e_step, random_state=0, prune=False).fit, X)

@@ -66,7 +66,7 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
-    roughly: ClassVar[float] = 0.0  # times the usual tolerance: where moves are first tried; 0: not before it is met
+    rough_tol_ratio: ClassVar[float] = 0.0  # of the usual tolerance, where moves are first tried; 0: at the usual one
     pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     seeks_rare: ClassVar[bool] = True  # whether moves look at badly explained rows, for what is rare in a sample
     settles: ClassVar[float] = 0.0  # nats of an iteration, to which a fit goes on in leaps; 0: its tolerance ends it
@@ -271,7 +271,7 @@ class FitSearch:
             fixed=self._keeps_all,
             over=context.over,
             journal=context.journal,
-            rough=self._rough_tolerance(context.data.n),
+            rough_tol=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
             settles=(10.0 if context.data.is_single else 1.0) * self.settles,  # of single precision less is rounding
             log_scale=context.units.log_scale,
@@ -285,9 +285,9 @@ class FitSearch:
 
         Moves gain nats and not nats per row: where rows are few, less of an iteration is nothing to them.
         """
-        if not self.roughly:
+        if not self.rough_tol_ratio:
             return 0.0
-        return max(self.roughly * _usual_tolerance(type(self).__init__), ROUGH_NATS / max(n, 1.0))
+        return max(self.rough_tol_ratio * _usual_tolerance(type(self).__init__), ROUGH_NATS / max(n, 1.0))
 
     def _tolerances(self, n: float) -> list[float]:
         """That of the search, which is the usual one or a larger one that was asked for; then each a tenth of the last.

@@ -128,7 +128,7 @@ class NoisyICA(VariationalTransformer):
     mixing_: Floats
     unmixing_: Floats
     _component_noun: ClassVar[str] = "source"
-    roughly: ClassVar[float] = 100.0
+    rough_tol_ratio: ClassVar[float] = 100.0
 
     def __init__(
         self,

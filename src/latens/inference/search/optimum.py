@@ -84,7 +84,7 @@ class Search:
     alone: Callable[[Fit, Fit], bool | None] | None = None
     log_scale: float | Floats = 0.0  # of the units of rows
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
-    rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
+    rough_tol: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
     settles: float = 0.0  # nats of an iteration to which what was found is gone on from in leaps; 0: it is not
@@ -317,8 +317,9 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent, others = self._ascend(batches, sweep), list[Fit]()
-        if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
-            fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
+        if self.moves and not self.fixed and self.rough_tol > self.tol and isinstance(self.model, Fading):
+            first = self._ascend(batches, sweep, self.rough_tol)
+            fits = self._found_roughly(first, sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
             fits = self._ascended(ascent, starts, notify, map_, others)
@@ -367,7 +368,7 @@ class Search:
         Others stay: while they rise nobody knows how far. What is without them must gain more than as many iterations
         of the fit itself may have left.
         """
-        fits, tol = self._ascended(ascent, starts, notify, map_), TRIAL_STEPS * self.rough
+        fits, tol = self._ascended(ascent, starts, notify, map_), TRIAL_STEPS * self.rough_tol
         for number, fit in enumerate(fits):
             if any(one.interrupted or one.stopped for one in fits):
                 break

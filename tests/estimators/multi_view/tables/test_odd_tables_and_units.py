@@ -109,7 +109,7 @@ class TestUnits:
         left = np.sum((x - rebuilt) ** 2, axis=0) / np.sum((x - x.mean(axis=0)) ** 2, axis=0)
         assert left.reshape(3, 10).mean(axis=1).max() < 0.4  # a quarter of it is noise
 
-    @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+    @pytest.mark.parametrize("unit", [1e-3, pytest.param(1.0, marks=pytest.mark.slow), 1e3])
     def test_entries_without_a_precision_have_the_usual_noise(self, unit: float) -> None:
         views = {name: unit * view for name, view in make(200).items()}
         precision = np.full((200, 12), (0.3 * unit) ** -2.0)
