@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "like",
     "namespace",
     "of_library",
+    "products_near",
     "product_sums",
     "short_indices",
     "take",
@@ -84,6 +86,15 @@ def host_columns(x: Array) -> Floats:
     if is_on_gpu(x):  # which turns it in no time
         return host(x.T.to(array_namespace(x).float64).contiguous()).T
     return np.asfortranarray(host(x))
+
+
+def products_near(matrix: Floats, x: Array | None) -> Callable[[Floats], Floats] | None:
+    """A matrix of the host times columns of the host, made in double precision on x's GPU; None if it is on none."""
+    if x is None or not is_on_gpu(x):
+        return None
+    double = array_namespace(x).float64
+    there = _sent(matrix, x, double)
+    return lambda columns: host(there @ _sent(columns, x, double))
 
 
 def to_numpy(values: Array) -> Any:

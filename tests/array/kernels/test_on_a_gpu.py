@@ -29,7 +29,7 @@ from latens.array.row_matrices import (
     normal_rows_plain,
 )
 from latens.array.special import softmax_entropy
-from latens.array.transfer import host, like
+from latens.array.transfer import host, like, products_near
 
 pytestmark = pytest.mark.gpu
 
@@ -185,3 +185,30 @@ def test_numbers_of_the_host_arrive_whole_while_the_host_goes_on() -> None:
     x = tensor(np.zeros(3), "float32")
     sent = [like(np.full(100_000, float(value)), x) for value in range(50)]
     assert [float(part.min()) for part in sent] == [float(part.max()) for part in sent] == list(range(50))
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 1), (700, 70, 7), (5000, 333, 20), (2500, 40, 63)])
+@pytest.mark.parametrize("within", [False, True], ids=["all columns", "some of a wider table"])
+def test_sums_over_complete_samples(n: int, d: int, k: int, within: bool) -> None:
+    """As near to those in double precision as sums in single precision are; nothing is left unwritten."""
+    from latens.array.kernels.row_posteriors.joint_codes_triton import complete_on_gpu
+
+    rng = np.random.default_rng(n)
+    x, weights, shift = rng.normal(size=(n, d + 5)), rng.normal(size=(d, k)) / np.sqrt(d), rng.normal(size=k)
+    rows, sent = tensor(x, "float32"), (tensor(part, "float32") for part in (weights, shift))
+    rows = rows[:, 2 : d + 2] if within else tensor(x[:, 2 : d + 2], "float32")
+    found = host(complete_on_gpu(rows, *sent).double().sum(0))
+    full = np.concatenate([x[:, 2 : d + 2] @ weights - shift, np.ones((n, 1))], axis=1)
+    expected = full.T @ np.concatenate([x[:, 2 : d + 2], full], axis=1)
+    assert found == pytest.approx(expected, abs=2e-6 * np.linalg.norm(expected))
+
+
+@pytest.mark.parametrize("columns", [1, 24])
+def test_products_of_host_columns_on_a_gpu(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    matrix, block = rng.normal(size=(300, 300)), rng.normal(size=(300, columns))
+    times = products_near(matrix, tensor(np.zeros(1), "float32"))
+    assert times is not None
+    assert times(block) == pytest.approx(matrix @ block, abs=1e-11)
+    assert times(block[:, 0]) == pytest.approx(matrix @ block[:, 0], abs=1e-11)
+    assert products_near(matrix, block) is None

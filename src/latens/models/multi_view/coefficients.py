@@ -262,7 +262,8 @@ class ViewPosterior:
         )
         vars(moved).update(mean=found.mean, square=square)
         parabola = stats.level + found.gain if stats.free_pull is None else stats.parabola(moved)
-        moved = replace(moved, noise=prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0)))
+        noise = prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0), current=self.noise)
+        moved = replace(moved, noise=noise)
         vars(moved).update(mean=found.mean, square=square, parabola_of_step=(given, parabola))
         return moved
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import diagonal_places, moment_pairs, upper
 from latens.array.row_matrices import normal_rows
-from latens.array.transfer import cross_sums_together, like, take
+from latens.array.transfer import cross_sums_together, host, is_on_gpu, like, take
 from latens.core import Rows
 from latens.models.gaussian_rows import with_ones
 from latens.models.likelihoods.gaussian import Gaussian
@@ -37,7 +37,6 @@ class Shared:
     """What a posterior says to all samples alike; K codes and, beside them, the level."""
 
     views: list[ViewPosterior]
-    weights: Floats  # (D, K), tau_d E[w_d]
     grams: Floats  # (V, P), sums over the columns of each view of tau_d E[w_d w_d'], K + 1 coefficients
     precision: Floats  # (1, K), of the prior of codes
     spread: Floats  # (K, K), the covariance of codes of a sample that shows everything
@@ -46,8 +45,13 @@ class Shared:
     shift: Floats  # (K,), what levels take from it
 
     @cached_value
+    def weights(self) -> Floats:
+        """(D, K), tau_d E[w_d], of all columns at once, as samples with gaps need it."""
+        return np.concatenate([view.scaled[:, : len(self.spread)] for view in self.views])
+
+    @cached_value
     def pairs(self) -> Floats:
-        """(P, D), tau_d E[w_d w_d'], which samples with gaps need."""
+        """(P, D), tau_d E[w_d w_d'], of all columns at once, as samples with gaps need it."""
         return np.concatenate([view.scaled_pairs.T for view in self.views], axis=1)
 
 
@@ -56,7 +60,7 @@ def shared_by_samples(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     if "shared" not in vars(q):
         vars(q)["shared"] = found = _shared(model, q)
         if found is not None and vars(model).get("has_met_gaps"):  # before threads ask for it all at once
-            _ = found.pairs
+            _ = found.weights, found.pairs
     known: Shared | None = vars(q)["shared"]
     return known
 
@@ -66,13 +70,14 @@ def _shared(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     plain = all(type(view.likelihood) is Gaussian and not view.exposed for view in model.views)
     if not plain or not k or q.usage is not None or model.n_given != 1:
         return None
-    weights = np.concatenate([view.scaled[:, :k] for view in views])
     grams, precision = np.concatenate([view.gram for view in views]), q.activity.mean
     inner, (beside,) = code_places(k, 1)
     whole = grams.sum(axis=0)
     _, spreads, volume = normal_rows(np.zeros((1, k)), whole[None, inner], precision)
-    spread = spreads[0]
-    return Shared(views, weights, grams, precision, spread, float(volume[0]), weights @ spread, whole[beside] @ spread)
+    spread, lead = spreads[0], np.empty((sum(len(view.mean) for view in views), k))
+    for view, p in zip(model.views, views, strict=True):
+        np.dot(p.scaled[:, :k], spread, out=lead[view.columns])
+    return Shared(views, grams, precision, spread, float(volume[0]), lead, whole[beside] @ spread)
 
 
 def measured_sums(model: MultiView, q: MultiViewPosterior, batch: Rows) -> MultiViewStatistics | None:
@@ -95,7 +100,7 @@ def measured_sums(model: MultiView, q: MultiViewPosterior, batch: Rows) -> Multi
 def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
     from latens.array.kernels.row_posteriors.joint_codes_numba import complete_samples
 
-    d, k = known.weights.shape
+    d, k = known.lead.shape
     sums, second = np.zeros((k + 1, d)), np.zeros((k + 1, k + 1))
     complete_samples(batch.x, known.lead, known.shift, sums, second)
     return _of_means(model, known, batch, sums, second)
@@ -103,9 +108,27 @@ def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStati
 
 def _of_complete_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
     x = batch.x
+    if batch.weight is None and (found := _sums_on_gpu(known, x)) is not None:
+        return _of_means(model, known, batch, *found)
     full = with_ones(_view_by_view(model, batch, known.lead) - like(known.shift, x), True)
     weighted = batch.weigh(full)
     return _of_means(model, known, batch, *cross_sums_together((weighted, x), (weighted, full)))
+
+
+def _sums_on_gpu(known: Shared, x: Array) -> tuple[Floats, Floats] | None:
+    """Sums of (z, 1) x' and of (z, 1) (z, 1)' of single-precision rows on a GPU; None elsewhere."""
+    xp = array_namespace(x)
+    if not is_on_gpu(x) or x.dtype != xp.float32 or x.stride(1) != 1:
+        return None
+    from latens.array.kernels.row_posteriors.joint_codes_triton import MOST_CODES, complete_on_gpu
+
+    d, k = known.lead.shape
+    if complete_on_gpu is None or k > MOST_CODES:
+        return None
+    sent = like(np.concatenate([known.lead.reshape(-1), known.shift]), x)  # at once
+    chunks = complete_on_gpu(x, sent[: d * k].reshape(d, k), sent[d * k :])
+    sums = host(xp.sum(chunks, axis=0, dtype=xp.float64))
+    return sums[:, :d], np.array(sums[:, d:])
 
 
 def _of_means(model: MultiView, known: Shared, batch: Rows, sums: Floats, second: Floats) -> MultiViewStatistics:
