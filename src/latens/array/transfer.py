@@ -31,8 +31,8 @@ __all__ = [
     "like",
     "namespace",
     "of_library",
-    "products_near",
     "product_sums",
+    "products_near",
     "short_indices",
     "take",
     "to_numpy",
@@ -176,9 +176,15 @@ def cross_sums(a: Array, b: Array) -> Floats:
     return host(_cross(a, b))
 
 
-def cross_sums_together(*pairs: tuple[Array, Array]) -> list[Floats]:
-    """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer."""
+def cross_sums_together(*pairs: tuple[Array, Array], chunks: Array | None = None) -> list[Floats]:
+    """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer.
+
+    With `chunks` (C, K, L), of rows of another library, their sum comes last.
+    """
     found = [_cross(a, b) for a, b in pairs]
+    if chunks is not None:
+        xp = array_namespace(chunks)
+        found.append(xp.sum(chunks, axis=0, dtype=xp.float64))
     if isinstance(found[0], np.ndarray):
         return found
     xp, ends = array_namespace(*found), np.cumsum([part.shape[0] * part.shape[1] for part in found])[:-1]

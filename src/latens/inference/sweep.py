@@ -46,7 +46,7 @@ def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tup
 
 @dataclass(frozen=True)
 class ThreadedSweep:
-    """Blocks on a pool of threads and the one that asks, each of which takes the next as soon as it is done with one."""
+    """Blocks on threads of a pool and the one that asks, each of which takes another as soon as it is done with one."""
 
     pool: ThreadPoolExecutor
     n_threads: int = 32  # at most: those of a smaller pool leave nothing to do for the others
@@ -165,7 +165,7 @@ class _Share:
             while (pair := self._taken_pair()) is not None:
                 level, place, left, right = pair
                 self._put(level + 1, place // 2, left + right)
-        except BaseException as error:  # which is raised where the pass was asked for
+        except BaseException as error:  # noqa: BLE001 (it is raised where the pass was asked for)
             self.is_over, self.error = True, error
             self.finished.set()
 

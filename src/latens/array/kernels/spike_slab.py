@@ -52,7 +52,8 @@ def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_
     prior = (np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision)))
     started = np.ascontiguousarray(start.T)
     spike_sweep(*problem, pair_places(k), scale, *prior, started, *found, gain, sums, N_SIDE)
-    return Spikes(*(part.T for part in found), gain, used, entropy, size)
+    on, slab, variance, mean, square = (part.T for part in found)
+    return Spikes(on, slab, variance, mean, square, gain, used, entropy, size)
 
 
 def sweep_spikes_plain(

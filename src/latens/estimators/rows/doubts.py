@@ -17,7 +17,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
-from latens.intake.missing_codes import may_hold_codes, missing_codes
+from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
 __all__ = ["doubt_columns", "doubt_sample"]
@@ -49,9 +49,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     part = host_columns(rows.x[::step, :d])  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
-    _doubt_codes(rows, part, names, container)
+    ends = column_ends(part)
+    _doubt_codes(rows, part, names, container, ends)
     _doubt_counters(rows, part, names, step)
-    _doubt_equal(rows, part, names, container)
+    _doubt_equal(rows, part, names, container, ends)
     _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
@@ -68,9 +69,10 @@ def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: 
     part = np.asfortranarray(host(sample.x[:MOST_ROWS, :MOST_COLUMNS]))
     if sample.seen is not None:
         part = np.where(host(sample.seen[:MOST_ROWS, :MOST_COLUMNS]) > 0, part, np.nan)
-    _doubt_codes(sample, part, names, "scan")
+    ends = column_ends(part)
+    _doubt_codes(sample, part, names, "scan", ends)
     _tell_counters([names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)], "scan")
-    _doubt_equal(sample, part, names, "scan")
+    _doubt_equal(sample, part, names, "scan", ends)
     if levels:
         _doubt_levels(part, names)
 
@@ -90,8 +92,8 @@ def _column(rows: Rows, j: int) -> Floats:
     return x if rows.seen is None else np.where(host(rows.seen[:, j]) > 0, x, np.nan)
 
 
-def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
-    at = np.flatnonzero(may_hold_codes(part)).tolist()
+def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
+    at = np.flatnonzero(may_hold_codes(part, ends)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
     found = {j: codes for j in full if (codes := missing_codes(part[:, j], glanced=True))}
     if not found:
@@ -149,10 +151,10 @@ def _tell_counters(found: Sequence[str], container: str) -> None:
     )
 
 
-def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
+def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
     first: dict[bytes, int] = {}
     pairs = []
-    lowest, highest = np.fmin.reduce(part), np.fmax.reduce(part)
+    lowest, highest = ends
     ranges = list(zip(lowest.tolist(), highest.tolist(), strict=True))
     n_alike = Counter(ranges)
     for j in np.flatnonzero(lowest < highest).tolist():  # constant columns are another matter

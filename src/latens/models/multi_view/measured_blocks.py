@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import diagonal_places, moment_pairs, upper
 from latens.array.row_matrices import normal_rows
-from latens.array.transfer import cross_sums_together, host, is_on_gpu, like, take
+from latens.array.transfer import cross_sums_together, is_on_gpu, like, take
 from latens.core import Rows
 from latens.models.gaussian_rows import with_ones
 from latens.models.likelihoods.gaussian import Gaussian
@@ -107,28 +107,27 @@ def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStati
 
 
 def _of_complete_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
-    x = batch.x
-    if batch.weight is None and (found := _sums_on_gpu(known, x)) is not None:
-        return _of_means(model, known, batch, *found)
-    full = with_ones(_view_by_view(model, batch, known.lead) - like(known.shift, x), True)
+    x, (d, k) = batch.x, known.lead.shape
+    sent = like(np.concatenate([known.lead.T.reshape(-1), known.shift]), x)  # at once
+    drive, shift = _view_by_view(model, batch, array_namespace(x).reshape(sent[: d * k], (k, d))), sent[d * k :]
+    if (found := _codes_on_gpu(batch, drive, shift)) is not None:
+        full, chunks = found
+        return _of_means(model, known, batch, *cross_sums_together((full, x), chunks=chunks))
+    full = with_ones(drive.T - shift, True)
     weighted = batch.weigh(full)
     return _of_means(model, known, batch, *cross_sums_together((weighted, x), (weighted, full)))
 
 
-def _sums_on_gpu(known: Shared, x: Array) -> tuple[Floats, Floats] | None:
-    """Sums of (z, 1) x' and of (z, 1) (z, 1)' of single-precision rows on a GPU; None elsewhere."""
-    xp = array_namespace(x)
-    if not is_on_gpu(x) or x.dtype != xp.float32 or x.stride(1) != 1:
+def _codes_on_gpu(batch: Rows, drive: Array, shift: Array) -> tuple[Array, Array] | None:
+    """(z, 1) of rows of single precision on a GPU, and sums of its products by chunks; None elsewhere."""
+    if not is_on_gpu(drive) or batch.weight is not None or drive.dtype != array_namespace(drive).float32:
         return None
-    from latens.array.kernels.row_posteriors.joint_codes_triton import MOST_CODES, complete_on_gpu
+    from latens.array.kernels.row_posteriors.joint_codes_triton import MOST_CODES, codes_on_gpu
 
-    d, k = known.lead.shape
-    if complete_on_gpu is None or k > MOST_CODES:
-        return None
-    sent = like(np.concatenate([known.lead.reshape(-1), known.shift]), x)  # at once
-    chunks = complete_on_gpu(x, sent[: d * k].reshape(d, k), sent[d * k :])
-    sums = host(xp.sum(chunks, axis=0, dtype=xp.float64))
-    return sums[:, :d], np.array(sums[:, d:])
+    found: tuple[Array, Array] | None = None
+    if codes_on_gpu is not None and drive.shape[0] <= MOST_CODES:
+        found = codes_on_gpu(drive, shift)
+    return found
 
 
 def _of_means(model: MultiView, known: Shared, batch: Rows, sums: Floats, second: Floats) -> MultiViewStatistics:
@@ -157,7 +156,7 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     xp, x, k = array_namespace(batch.x), batch.x, known.weights.shape[1]
     mask = xp.astype(batch.seen, x.dtype)
     inner, (level,) = code_blocks(mask @ like(known.pairs, x).T, k, 1)
-    drive = _view_by_view(model, batch, known.weights) - level
+    drive = _view_by_view(model, batch, like(known.weights.T, x)).T - level
     mean, spread, volume = normal_rows(drive, inner, like(known.precision, x))
     full = with_ones(mean, True)
     pairs = moment_pairs(full, spread)
@@ -167,11 +166,10 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     return _statistics(model, batch, sums, grams.T, np.array(squares[:, :k]), float(squares[0, k]))
 
 
-def _view_by_view(model: MultiView, batch: Rows, weights: Floats) -> Array:
-    """(n, K), rows times weights (D, K): products of fewer columns at once are faster, and in this order."""
+def _view_by_view(model: MultiView, batch: Rows, turned: Array) -> Array:
+    """(K, n), weights (K, D) times rows: products of fewer columns at once are faster, and in this order."""
     parts = [batch.columns(view.columns).x for view in model.views]
-    turned = like(weights.T, batch.x)
-    return reduce(add, (turned[:, view.columns] @ x.T for view, x in zip(model.views, parts, strict=True))).T
+    return reduce(add, (turned[:, view.columns] @ x.T for view, x in zip(model.views, parts, strict=True)))
 
 
 def _gaps(model: MultiView, batch: Rows) -> tuple[Floats, Index, Index, Index, Index, Floats]:
