@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "namespace",
     "of_library",
     "product_sums",
+    "products_near",
     "short_indices",
     "take",
     "to_numpy",
@@ -84,6 +86,15 @@ def host_columns(x: Array) -> Floats:
     if is_on_gpu(x):  # which turns it in no time
         return host(x.T.to(array_namespace(x).float64).contiguous()).T
     return np.asfortranarray(host(x))
+
+
+def products_near(matrix: Floats, x: Array | None) -> Callable[[Floats], Floats] | None:
+    """A matrix of the host times columns of the host, made in double precision on x's GPU; None if it is on none."""
+    if x is None or not is_on_gpu(x):
+        return None
+    double = array_namespace(x).float64
+    there = _sent(matrix, x, double)
+    return lambda columns: host(there @ _sent(columns, x, double))
 
 
 def to_numpy(values: Array) -> Any:
@@ -165,9 +176,15 @@ def cross_sums(a: Array, b: Array) -> Floats:
     return host(_cross(a, b))
 
 
-def cross_sums_together(*pairs: tuple[Array, Array]) -> list[Floats]:
-    """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer."""
+def cross_sums_together(*pairs: tuple[Array, Array], chunks: Array | None = None) -> list[Floats]:
+    """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer.
+
+    With `chunks` (C, K, L), of rows of another library, their sum comes last.
+    """
     found = [_cross(a, b) for a, b in pairs]
+    if chunks is not None:
+        xp = array_namespace(chunks)
+        found.append(xp.sum(chunks, axis=0, dtype=xp.float64))
     if isinstance(found[0], np.ndarray):
         return found
     xp, ends = array_namespace(*found), np.cumsum([part.shape[0] * part.shape[1] for part in found])[:-1]

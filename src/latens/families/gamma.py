@@ -48,8 +48,14 @@ class Gamma:
         return np.where(self.shape > 1, self.rate / np.where(self.shape > 1, self.shape - 1, 1.0), np.inf)
 
     def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> Gamma:
-        """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""
-        return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
+        """Posterior of a precision after `count` zero-mean normal values with that sum of squares.
+
+        Of as many values as `current` is of, functions of the shape are the same, and taken from there if known.
+        """
+        found = Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
+        if current is not None and "_gammaln" in vars(current) and np.array_equal(current.shape, found.shape):
+            vars(found).update(_digamma=current._digamma, _gammaln=current._gammaln)
+        return found
 
     def beyond(self, old: Gamma, times: float) -> Gamma:
         """So many times as far from `old`, in the logarithm of the rate."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from latens.intake.marks import plain_number
 from latens.intake.raw_table import level_text
 
-__all__ = ["NamedMissing", "may_hold_codes", "missing_codes"]
+__all__ = ["NamedMissing", "column_ends", "may_hold_codes", "missing_codes"]
 
 Floats = NDArray[np.float64]
 
@@ -87,14 +87,23 @@ def missing_codes(values: Floats, *, may_hold: bool = False) -> dict[float, int]
     return found
 
 
-def may_hold_codes(x: Floats) -> NDArray[np.bool_]:
-    """(D,), whether the least or the greatest value of a column (n, D) may be a code: most are none at a glance."""
+def column_ends(x: Floats) -> tuple[Floats, Floats]:
+    """(D,) twice: the least and the greatest number of each column (n, D), n > 0; NaN where it has none."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    return (np.fmin.reduce(x), np.fmax.reduce(x)) if np.isnan(low).any() else (low, high)
+
+
+def may_hold_codes(x: Floats, ends: tuple[Floats, Floats] | None = None) -> NDArray[np.bool_]:
+    """(D,), whether the least or the greatest value of a column (n, D) may be a code: most are none at a glance.
+
+    `ends`: these values, where they are known.
+    """
     n = len(x) - np.count_nonzero(np.isnan(x), axis=0)
     found = np.zeros(x.shape[1], dtype=bool)
     if not len(x):
         return found
     rest = n
-    for end in (np.fmin.reduce(x), np.fmax.reduce(x)):
+    for end in ends or column_ends(x):
         count = np.count_nonzero(x == end, axis=0)
         found |= _are_many(count, n)
         rest = rest - count

@@ -29,7 +29,7 @@ from latens.array.row_matrices import (
     normal_rows_plain,
 )
 from latens.array.special import softmax_entropy
-from latens.array.transfer import host, like
+from latens.array.transfer import host, like, products_near
 
 pytestmark = pytest.mark.gpu
 
@@ -185,3 +185,30 @@ def test_numbers_of_the_host_arrive_whole_while_the_host_goes_on() -> None:
     x = tensor(np.zeros(3), "float32")
     sent = [like(np.full(100_000, float(value)), x) for value in range(50)]
     assert [float(part.min()) for part in sent] == [float(part.max()) for part in sent] == list(range(50))
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (700, 7), (5000, 20), (2500, 63)])
+def test_codes_of_complete_samples_and_their_products(n: int, k: int) -> None:
+    """Sums are as near to those in double precision as single precision allows, and on no side of them."""
+    from latens.array.kernels.row_posteriors.joint_codes_triton import codes_on_gpu
+
+    rng = np.random.default_rng(n)
+    drive, shift = (part.astype(np.float32) for part in (rng.normal(size=(k, n)), rng.normal(size=k)))
+    full, chunks = codes_on_gpu(tensor(drive, "float32"), tensor(shift, "float32"))
+    z = np.concatenate([(drive - shift[:, None]).T, np.ones((n, 1), np.float32)], axis=1)
+    assert np.array_equal(host(full), z.astype(float))
+    expected = z.astype(float).T @ z.astype(float)
+    found = host(chunks.double().sum(0))
+    assert found == pytest.approx(expected, abs=3e-7 * np.linalg.norm(expected))
+    assert np.trace(found) == pytest.approx(np.trace(expected), rel=5e-8)
+
+
+@pytest.mark.parametrize("columns", [1, 24])
+def test_products_of_host_columns_on_a_gpu(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    matrix, block = rng.normal(size=(300, 300)), rng.normal(size=(300, columns))
+    times = products_near(matrix, tensor(np.zeros(1), "float32"))
+    assert times is not None
+    assert times(block) == pytest.approx(matrix @ block, abs=1e-11)
+    assert times(block[:, 0]) == pytest.approx(matrix @ block[:, 0], abs=1e-11)
+    assert products_near(matrix, block) is None

@@ -20,9 +20,11 @@ class Spikes(NamedTuple):
     slab: Array  # (D, K)
     variance: Array  # (D, K)
     mean: Array  # (D, K), E[w]
+    square: Array  # (D, K), E[w^2]
     gain: Array  # (D,), E[drive'w - w' gram w / 2]
     used: Array  # (K,), sum of on
     entropy: Array  # (K,), sum of the entropy of on, and of on log variance / 2
+    size: Array  # (K,), sum of E[w^2]
 
 
 def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_odds: Array, start: Array) -> Spikes:
@@ -44,13 +46,14 @@ def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_
     from latens.array.kernels.spike_slab_numba import N_SIDE, spike_sweep
 
     n, k = drive.shape
-    on, slab, variance, mean = np.empty((4, k, n), drive.dtype)
-    gain, (used, entropy) = np.empty(n, drive.dtype), (sums := np.empty((2, k), drive.dtype))
+    found, gain = np.empty((5, k, n), drive.dtype), np.empty(n, drive.dtype)
+    used, entropy, size = sums = np.empty((3, k), drive.dtype)
     problem = (np.ascontiguousarray(part.T) for part in (drive, gram))
     prior = (np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision)))
     started = np.ascontiguousarray(start.T)
-    spike_sweep(*problem, pair_places(k), scale, *prior, started, on, slab, variance, mean, gain, sums, N_SIDE)
-    return Spikes(on.T, slab.T, variance.T, mean.T, gain, used, entropy)
+    spike_sweep(*problem, pair_places(k), scale, *prior, started, *found, gain, sums, N_SIDE)
+    on, slab, variance, mean, square = (part.T for part in found)
+    return Spikes(on, slab, variance, mean, square, gain, used, entropy, size)
 
 
 def sweep_spikes_plain(
@@ -80,4 +83,5 @@ def sweep_spikes_plain(
         others = sum((row[:, b] * mean[:, b] for b in range(k) if b != a), zero)
         gain = gain + mean[:, a] * (drive[:, a] - 0.5 * others) - 0.5 * row[:, a] * square[:, a]
     spread = 0.5 * on * xp.log(variance) - xlogx(on) - xlogx(1 - on)
-    return Spikes(on, slab, variance, mean, gain, xp.sum(on, axis=0), xp.sum(spread, axis=0))
+    sums = (xp.sum(part, axis=0) for part in (on, spread, square))
+    return Spikes(on, slab, variance, mean, square, gain, *sums)

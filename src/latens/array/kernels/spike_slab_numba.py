@@ -62,58 +62,80 @@ def _lay(values, start, out):
 
 
 @nb.njit(**COMPILED)
-def _carry(gram, places, a, start, change, left):
-    """What is left of the drive once coefficient a has changed."""
-    for b in range(left.shape[0]):
-        row, there = left[b], gram[places[a, b]]
-        if there.shape[0] == 1:
-            for i in range(len(change)):
-                row[i] -= there[0] * change[i]
+def _weigh(gram, places, a, first, last, start, now, out):
+    """Into `out`: what coefficients from `first` to `last` take from the drive of coefficient a.
+
+    Four at a time: the sum is what is read and written most. Entries are found by their two places, since a row taken
+    by itself is counted in and out.
+    """
+    m, b = len(out), first
+    for i in range(m):
+        out[i] = 0.0
+    while b + 4 <= last:
+        p, q, r, s = places[a, b], places[a, b + 1], places[a, b + 2], places[a, b + 3]
+        if gram.shape[1] == 1:
+            g, h, u, v = gram[p, 0], gram[q, 0], gram[r, 0], gram[s, 0]
+            for i in range(m):
+                out[i] += (g * now[b, i] + h * now[b + 1, i]) + (u * now[b + 2, i] + v * now[b + 3, i])
         else:
-            own = there[start : start + len(change)]
-            for i in range(len(change)):
-                row[i] -= own[i] * change[i]
+            for i in range(m):
+                out[i] += (gram[p, start + i] * now[b, i] + gram[q, start + i] * now[b + 1, i]) + (
+                    gram[r, start + i] * now[b + 2, i] + gram[s, start + i] * now[b + 3, i]
+                )
+        b += 4
+    while b < last:
+        p = places[a, b]
+        if gram.shape[1] == 1:
+            g = gram[p, 0]
+            for i in range(m):
+                out[i] += g * now[b, i]
+        else:
+            for i in range(m):
+                out[i] += gram[p, start + i] * now[b, i]
+        b += 1
 
 
 @nb.njit(**COMPILED)
-def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, gain, sums, n_side):
+def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, square, gain, sums, n_side):
     """One pass of coordinate ascent over K coefficients, in all of n rows, from where they `was` to what it finds.
 
-    drive, was, on, slab, variance, mean (K, n); gram (P, 1 or n) packed, as `places` says; scale (1 or n,);
-    precision (K, 1 or n) and bias, the log odds with half the logarithm of the precision. A row's objective is
-    scale (drive'w - w' gram w / 2); into `gain` goes its expectation, unscaled. Into `sums` (2, K): sums over rows of
-    how far coefficients are on, and of the entropy of that and E[s] log variance / 2.
+    drive, was, on, slab, variance, mean, square (K, n), the last E[w^2]; gram (P, 1 or n) packed, as `places` says;
+    scale (1 or n,); precision (K, 1 or n) and bias, the log odds with half the logarithm of the precision. A row's
+    objective is scale (drive'w - w' gram w / 2); into `gain` goes its expectation, unscaled. Into `sums` (3, K): sums
+    over rows of how far coefficients are on, of the entropy of that and E[s] log variance / 2, and of E[w^2].
+
+    What coefficients before a take from its drive counts twice in w' gram w, so that this needs no products of its own.
     """
     k, n = on.shape
-    left, now = np.empty((k, n_side)), np.empty((k, n_side))
-    used, entropy = np.zeros((k, n_side)), np.zeros((k, n_side))
-    tau, prior, odds = np.empty(n_side), np.empty(n_side), np.empty(n_side)
-    stiff, change, lost = np.empty(n_side), np.empty(n_side), np.empty(n_side)
+    now, given = np.empty((k, n_side)), np.empty(n_side)
+    used, entropy, sizes = np.zeros((k, n_side)), np.zeros((k, n_side)), np.zeros((k, n_side))
+    tau, prior, odds, gained = np.empty(n_side), np.empty(n_side), np.empty(n_side), np.empty(n_side)
+    stiff, pulled, before, behind = np.empty(n_side), np.empty(n_side), np.empty(n_side), np.empty(n_side)
     log_width, logit, power = np.empty(n_side), np.empty(n_side), np.empty(n_side)
-    up, at, width = np.empty(n_side), np.empty(n_side), np.empty(n_side)
+    up, at, width, second = np.empty(n_side), np.empty(n_side), np.empty(n_side), np.empty(n_side)
     for start in range(0, n, n_side):
         m = min(n_side, n - start)
         stop = start + m
         _lay(scale, start, tau[:m])
-        fill(0.0, lost)
+        fill(0.0, gained)
         for a in range(k):
-            copy(drive[a, start:], left[a, :m])
             copy(was[a, start:], now[a, :m])
-        for a in range(k):
-            _carry(gram, places, a, start, now[a, :m], left)
         for a in range(k):
             _lay(gram[places[a, a]], start, stiff[:m])
             _lay(precision[a], start, prior[:m])
             _lay(bias[a], start, odds[:m])
-            own, rest, summed, spread = now[a], left[a], used[a], entropy[a]
+            _weigh(gram, places, a, 0, a, start, now, before[:m])
+            _weigh(gram, places, a, a + 1, k, start, now, behind[:m])
+            copy(drive[a, start:], given[:m])
+            own, summed, spread, size = now[a], used[a], entropy[a], sizes[a]
             for i in range(m):
-                pull = tau[i] * (rest[i] + stiff[i] * own[i])
+                pull = tau[i] * (given[i] - before[i] - behind[i])
                 width[i] = 1.0 / (tau[i] * stiff[i] + prior[i])
                 at[i] = pull * width[i]
-                change[i] = pull * at[i]
+                pulled[i] = pull * at[i]
             for i in range(m):
                 log_width[i] = log_normal(width[i])
-                logit[i] = odds[i] + 0.5 * (log_width[i] + change[i])
+                logit[i] = odds[i] + 0.5 * (log_width[i] + pulled[i])
             for i in range(m):  # numbers below the normal ones take some processors a hundred times as long
                 power[i] = shrunk(min(abs(logit[i]), LARGEST_LOG_ODDS))[0]
             for i in range(m):
@@ -124,25 +146,21 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
                 spread[i] += unsure + 0.5 * up[i] * log_width[i]
             for i in range(m):
                 new = up[i] * at[i]
-                change[i] = new - own[i]
                 own[i] = new
-                lost[i] += stiff[i] * (up[i] * (at[i] * at[i] + width[i]) - new * new)
+                second[i] = up[i] * (at[i] * at[i] + width[i])
+                gained[i] += new * (given[i] - before[i]) - 0.5 * stiff[i] * second[i]
                 summed[i] += up[i]
+                size[i] += second[i]
             copy(up, on[a, start:stop])
             copy(at, slab[a, start:stop])
             copy(width, variance[a, start:stop])
             copy(own, mean[a, start:stop])
-            _carry(gram, places, a, start, change[:m], left)  # drive - gram w stays current: a sweep costs K^2
-        for a in range(k):
-            own, rest = now[a], left[a]
-            given = drive[a, start:]
-            for i in range(m):
-                lost[i] -= own[i] * (given[i] + rest[i])
-        for i in range(m):
-            gain[start + i] = -0.5 * lost[i]
+            copy(second, square[a, start:stop])
+        copy(gained, gain[start:stop])
     for a in range(k):
         sums[0, a] = used[a].sum()
         sums[1, a] = entropy[a].sum()
+        sums[2, a] = sizes[a].sum()
 
 
 @nb.njit(**COMPILED)

@@ -441,10 +441,11 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                 return [principal_start(sample, k or 1, rng)]
             sample = summed(sample)
         most = self._default_size(context)
+        near = context.data.rows.x if isinstance(context.data, InMemory) else None
         if model.points:
-            likely = most_likely_start(sample, k, most, rng if restart else None)
+            likely = most_likely_start(sample, k, most, rng if restart else None, near)
             return [off_the_floor(model, likely, context.sample) if isinstance(context.sample, Rows) else likely]
-        starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
+        starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all, near=near)
         return [starts[restart % len(starts)]] if restart else starts
 
     def _told_start(self, model: Factors, context: FitContext, k: int | None) -> FactorAnalysisPosterior:

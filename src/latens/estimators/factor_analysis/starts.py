@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from latens.array import Floats
+from latens.array import Array, Floats
 from latens.core import Rows, State
 from latens.estimators.rows.sampling import column_places, filled
 from latens.estimators.rows.units import Units
@@ -52,13 +52,16 @@ def column_variances(rows: Rows) -> tuple[Floats, Floats]:
 
 
 def most_likely_start(
-    total: FewRows | Scatter, k: int | None, most: int, rng: np.random.Generator | None
+    total: FewRows | Scatter, k: int | None, most: int, rng: np.random.Generator | None, near: Array | None = None
 ) -> FactorAnalysisPosterior:
-    """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one."""
+    """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one.
+
+    `near`: rows, on whose device products are made if that is a GPU.
+    """
     cov, floor = total.root if isinstance(total, FewRows) else total.covariance, total.floor
-    k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
+    k = max(1, best_rank(cov, total.n_rows, floor, most, near=near)) if k is None else k
     share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
-    loadings, noise = most_likely(cov, k, floor, share)
+    loadings, noise = most_likely(cov, k, floor, share, near=near)
     return FactorAnalysisPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
 
 
@@ -81,7 +84,7 @@ def off_the_floor(model: Factors, q: FactorAnalysisPosterior, rows: Rows) -> Fac
 
 
 def relevant_starts(
-    model: Factors, total: FewRows | Scatter, k: int, most: int, *, fixed: bool = False
+    model: Factors, total: FewRows | Scatter, k: int, most: int, *, fixed: bool = False, near: Array | None = None
 ) -> list[FactorAnalysisPosterior]:
     """Maxima of the likelihood, and leading directions; the one that is ahead after a few iterations first.
 
@@ -94,7 +97,7 @@ def relevant_starts(
     if few < 1:
         return [_leading_start(total, k)]
     size, variance = min(k, most, few), np.maximum(total.variance, total.floor)
-    likely = [most_likely_start(total, rank, size, None).loadings.mean for rank in (None, size)]
+    likely = [most_likely_start(total, rank, size, None, near).loadings.mean for rank in (None, size)]
     starts = [given_start(model, at, total.mean, variance, total.floor, total.n_rows) for at in likely]
     starts.append(_leading_start(total, k))
     if fixed:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.array import Floats
+from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
-from latens.intake.missing_codes import may_hold_codes, missing_codes
+from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
 __all__ = ["doubt_columns", "doubt_sample"]
@@ -25,6 +25,7 @@ __all__ = ["doubt_columns", "doubt_sample"]
 MOST_ROWS = 4096  # looked at
 MOST_ENTRIES = 2**21  # looked at, where columns are many
 MOST_COLUMNS = 2000  # looked at one by one
+NUMBERS_AT_HAND = 2**15  # whose keys a core takes at once
 LEAST_ROWS = 20  # that make a pattern of a coincidence
 MOST_LEVELS = 8  # distinct values of a column that a normal distribution describes badly
 LEAST_REPEATS = 10  # rows for each of these values, on average
@@ -48,9 +49,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     part = host_columns(rows.x[::step, :d])  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
-    _doubt_codes(rows, part, names, container)
+    ends = column_ends(part)
+    _doubt_codes(rows, part, names, container, ends)
     _doubt_counters(rows, part, names, step)
-    _doubt_equal(rows, part, names, container)
+    _doubt_equal(rows, part, names, container, ends)
     _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
@@ -67,9 +69,10 @@ def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: 
     part = np.asfortranarray(host(sample.x[:MOST_ROWS, :MOST_COLUMNS]))
     if sample.seen is not None:
         part = np.where(host(sample.seen[:MOST_ROWS, :MOST_COLUMNS]) > 0, part, np.nan)
-    _doubt_codes(sample, part, names, "scan")
+    ends = column_ends(part)
+    _doubt_codes(sample, part, names, "scan", ends)
     _tell_counters([names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)], "scan")
-    _doubt_equal(sample, part, names, "scan")
+    _doubt_equal(sample, part, names, "scan", ends)
     if levels:
         _doubt_levels(part, names)
 
@@ -89,8 +92,8 @@ def _column(rows: Rows, j: int) -> Floats:
     return x if rows.seen is None else np.where(host(rows.seen[:, j]) > 0, x, np.nan)
 
 
-def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
-    at = np.flatnonzero(may_hold_codes(part)).tolist()
+def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
+    at = np.flatnonzero(may_hold_codes(part, ends)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
     found = {j: codes for j in full if (codes := missing_codes(part[:, j], may_hold=True))}
     if not found:
@@ -148,10 +151,10 @@ def _tell_counters(found: Sequence[str], container: str) -> None:
     )
 
 
-def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
+def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
     first: dict[bytes, int] = {}
     pairs = []
-    lowest, highest = np.fmin.reduce(part), np.fmax.reduce(part)
+    lowest, highest = ends
     ranges = list(zip(lowest.tolist(), highest.tolist(), strict=True))
     n_alike = Counter(ranges)
     for j in np.flatnonzero(lowest < highest).tolist():  # constant columns are another matter
@@ -281,13 +284,23 @@ def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
     Bits of the entries times odd numbers, one column after the other: no copy of the table is made.
     """
     keys, drawn = np.zeros(len(rows), np.uint64), np.random.default_rng(0).integers(2**62, size=(len(columns), 2))
-    odd = drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
-    for j, (of_value, of_hole) in zip(columns, odd, strict=True):
-        bits = (host(rows.x[:, j]).astype(np.float64) + 0.0).view(np.uint64)  # no negative zeros
-        keys += (bits ^ (bits >> np.uint64(29))) * of_value
+    odd, at_once = drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1), max(1, NUMBERS_AT_HAND // max(len(rows), 1))
+    for start in range(0, len(columns), at_once):  # sums of whole numbers, whatever their order
+        some = slice(start, start + at_once)
+        bits = (_listed_columns(rows.x, columns[some]) + 0.0).view(np.uint64)  # no negative zeros
+        bits ^= bits >> np.uint64(29)
+        bits *= odd[some, :1]
+        keys += bits.sum(axis=0, dtype=np.uint64)
         if rows.seen is not None:
-            keys += (host(rows.seen[:, j]) > 0).astype(np.uint64) * of_hole
+            keys += odd[some, 1] @ (_listed_columns(rows.seen, columns[some]) > 0).astype(np.uint64)
     return keys
+
+
+def _listed_columns(x: Array, columns: Sequence[int]) -> Floats:
+    """(m, n), columns of (n, D) as rows on the host; one after the other where they come from elsewhere."""
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x.T[columns], dtype=np.float64)
+    return np.stack([host(x[:, j]) for j in columns])
 
 
 def _doubt_levels(part: Floats, names: Sequence[str]) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "without_units",
 ]
 
+NUMBERS_AT_HAND = 2**17  # that a core has at hand, and what is made of them
 LEAST_SPREAD = 1e-12  # spread beside the mean, below which it is rounding
 
 
@@ -103,13 +104,20 @@ def column_places(rows: Rows) -> Index:
     It is that of E[z_d |z|^2] over rows z in units of their columns' spread, the same for shuffled, repeated and
     weighted rows and for other units: how skewed a column is, and which way rows lie that are far out in others.
     """
-    d, parts, n = int(rows.x.shape[1]), list(blocks(rows, 0)), np.maximum(rows.counts, np.finfo(float).tiny)
+    d, n = int(rows.x.shape[1]), np.maximum(rows.counts, np.finfo(float).tiny)
+    parts = _at_hand(rows) if isinstance(rows.x, np.ndarray) else blocks(rows, 0)
     mean = np.sum([_column_sums(part) for part in parts], axis=0) / n
     spread = np.sqrt(np.sum([_column_squares(part, mean) for part in parts], axis=0) / n)
     scale = np.where(spread > LEAST_SPREAD * np.abs(mean), 1 / np.where(spread > 0, spread, 1.0), 0.0)
     places = np.empty(d, dtype=np.intp)
     places[np.argsort(np.sum([_far_out(part, mean, scale) for part in parts], axis=0), kind="stable")] = np.arange(d)
     return places
+
+
+def _at_hand(rows: Rows) -> list[Rows]:
+    """Parts that stay in a cache from one sum to the next."""
+    size = max(1, NUMBERS_AT_HAND // max(int(rows.x.shape[1]), 1))
+    return [rows[slice(at, at + size)] for at in range(0, len(rows), size)]
 
 
 def _weights(block: Rows) -> Any:
@@ -129,7 +137,8 @@ def _column_squares(block: Rows, mean: Floats) -> Floats:
     if is_sparse(block.x):
         weight, x = _weights(block), block.x
         return np.asarray(x.multiply(x).T @ weight - 2 * mean * (x.T @ weight) + mean**2 * weight.sum())
-    residuals = (block.x - like(mean, block.x)) * block.mask
+    residuals = block.x - like(mean, block.x)
+    residuals = residuals if block.seen is None else residuals * block.mask
     return np.asarray(host(_weights(block) @ (residuals * residuals)), dtype=np.float64)
 
 
@@ -139,7 +148,7 @@ def _far_out(block: Rows, mean: Floats, scale: Floats) -> Floats:
     if is_sparse(x):
         far = weight * (x.multiply(x) @ scale**2 - 2 * (x @ (mean * scale**2)) + np.sum((mean * scale) ** 2))
         return np.asarray(scale * (x.T @ far - mean * far.sum()), dtype=np.float64)
-    z = (x - like(mean, x)) * (block.mask * like(scale, x))
+    z = (x - like(mean, x)) * (like(scale, x) if block.seen is None else block.mask * like(scale, x))
     return np.asarray(host((weight * array_namespace(x).sum(z * z, axis=1)) @ z), dtype=np.float64)
 
 

@@ -69,7 +69,8 @@ class Units:
             mean = sum(column_sums(block.weigh(block.x / divisor)) for block in parts) / counts
         squares = np.zeros(d)
         for block in parts:
-            gaps = (block.x / divisor - like(mean, block.x)) * block.mask
+            gaps = block.x / divisor - like(mean, block.x)
+            gaps = gaps if block.seen is None else gaps * block.mask
             squares += column_sums(block.weigh(gaps**2))
         rounding = float(xp.finfo(rows.x.dtype).eps)
         constant = (

@@ -20,6 +20,7 @@ References: Joereskog (1967); Clarke (1970) on the Hessian; Lawley & Maxwell (19
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -28,7 +29,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from latens.array import Floats
+from latens.array import Array, Floats
+from latens.array.transfer import products_near
 from latens.models.factor_analysis.newton_wide import Profile, Root, ThinPoint
 
 __all__ = ["N_RISES", "best_rank", "leading", "most_likely"]
@@ -51,6 +53,8 @@ QUICK_SHARE = 0.01  # of the error that a product of a block may leave where it 
 ROUGH_ERROR = 1e-8  # of a block, for each e-fold of noise from the last point, that hides no slope of the next
 LAST_ERROR = 1e-14  # of a block, in units of the largest eigenvalue and of sqrt(D), after which a product is enough
 
+Times = Callable[[Floats], Floats]
+
 
 @dataclass(frozen=True)
 class _Point(Profile):
@@ -59,6 +63,7 @@ class _Point(Profile):
     corr: Floats  # (D, D)
     log_psi: Floats  # (D,)
     k: int
+    times: Times | None = None  # corr times columns (D, .), where something makes these products faster
     guess: Floats | None = None  # (D, k), leading eigenvectors at a psi nearby
     stood_out: bool = False  # at that psi
     far: float = 0.0  # e-folds of noise from there, at the most
@@ -87,7 +92,16 @@ class _Point(Profile):
         if d <= MOST_FULL:
             return eigh(self.scaled, driver="evd", check_finite=False)
         refined = self._refined(self.guess) if self.stood_out and self.guess is not None else None
-        return leading(self.scaled, self.k, self.guess) if refined is None else refined
+        if refined is not None:
+            return refined
+        if self.times is not None and _is_large(d, self.k):
+            return _by_lanczos(self._product, d, self.k, self.guess)
+        return leading(self.scaled, self.k, self.guess)
+
+    def _product(self, columns: Floats) -> Floats:
+        """psi^-1/2 S psi^-1/2 times columns (D,) or (D, .)."""
+        root = self.root if columns.ndim == 1 else self.root[:, None]
+        return np.asarray(root * (self.corr @ (root * columns) if self.times is None else self.times(root * columns)))
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
@@ -97,11 +111,11 @@ class _Point(Profile):
 
     def _refined(self, vectors: Floats) -> tuple[Floats, Floats] | None:
         """Leading eigenvalues and vectors by products with a block of vectors; None where these settle slowly."""
-        d, root = len(self.log_psi), self.root[:, None]
+        d = len(self.log_psi)
         spare = np.cos(np.outer(np.arange(1, d + 1), np.arange(1, N_SPARE + 1)))  # like no eigenvector in particular
         block, left = np.linalg.qr(np.hstack([spare, vectors]))[0], np.inf
         for _ in range(N_REFINEMENTS):
-            product = root * (self.corr @ (root * block))
+            product = self._product(block)
             w, turn = eigh(block.T @ product, check_finite=False)
             w, turn = w[N_SPARE:], turn[:, N_SPARE:]
             v = block @ turn
@@ -146,23 +160,28 @@ class _Point(Profile):
         return replace(self, log_psi=log_psi, guess=guess, stood_out=self.stands_out, far=far)
 
 
-def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5) -> tuple[Floats, Floats]:
+def most_likely(
+    cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5, *, near: Array | None = None
+) -> tuple[Floats, Floats]:
     """Loadings (D, K) and noise (D,) of highest likelihood under noise >= floor > 0.
 
-    `share` is the part of each variance that is noise at the start.
+    `share` is the part of each variance that is noise at the start. Products with the matrix are made where `near` is,
+    if that is on a GPU.
     """
     varies, size, corr, lowest = _standardised(cov, floor)
     loadings, noise = np.zeros((len(cov), k)), np.maximum(cov.diagonal(), floor)
     if not varies.any() or k == 0:
         return loadings, noise
     log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
-    point = _ascend(corr, min(k, len(size)), lowest, log_psi)
+    point = _ascend(corr, min(k, len(size)), lowest, log_psi, near=near)
     loadings[varies, : point.k] = size[:, None] * point.loadings
     noise[varies] = size**2 * np.exp(point.log_psi)
     return loadings, noise
 
 
-def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
+def best_rank(
+    cov: Floats | Root, n: float, floor: Floats, most: int, criterion: str = "bic", *, near: Array | None = None
+) -> int:
     """The number of factors with the smallest -2 log L + parameters log n.
 
     Looked for from none upwards, until it has risen twice. Parameters are loadings but for their rotation.
@@ -172,7 +191,7 @@ def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion:
     varies, _, corr, lowest = _standardised(cov, floor)
     d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
     for k in range(1, min(most, d) + 1):
-        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)), ROUGH_SLOPE)
+        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)), ROUGH_SLOPE, near=near)
         log_psi = point.log_psi
         costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
         if np.all(np.diff(costs[-N_RISES - 1 :]) > 0) and k >= N_RISES:
@@ -198,26 +217,39 @@ def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats
     """The k largest eigenvalues of a symmetric matrix, ascending, and their vectors (D, k), perhaps about a guess."""
     d = len(matrix)
     if _is_large(d, k):
-        start = np.ones(d) if guess is None else guess.sum(axis=1)
-        w, v = eigsh(LinearOperator(matrix.shape, matvec=lambda x: matrix @ x, dtype=float), k, which="LA", v0=start)
-        order = np.argsort(w)
-        return w[order], v[:, order]
+        return _by_lanczos(lambda x: matrix @ x, d, k, guess)
     w, v = eigh(matrix, subset_by_index=[d - k, d - 1], check_finite=False)
     return w, v
+
+
+def _by_lanczos(times: Times, d: int, k: int, guess: Floats | None) -> tuple[Floats, Floats]:
+    """The same of a matrix (D, D) of which nothing but products with a vector are asked for."""
+    start = np.ones(d) if guess is None else guess.sum(axis=1)
+    w, v = eigsh(LinearOperator((d, d), matvec=times, dtype=float), k, which="LA", v0=start)
+    order = np.argsort(w)
+    return w[order], v[:, order]
 
 
 def _is_large(d: int, k: int) -> bool:
     return d > MOST_DENSE and 4 * k < d
 
 
-def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats, flat: float = FLAT_SLOPE) -> Profile:
+def _ascend(
+    corr: Floats | Root,
+    k: int,
+    lowest: Floats,
+    log_psi: Floats,
+    flat: float = FLAT_SLOPE,
+    *,
+    near: Array | None = None,
+) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile
     if isinstance(corr, Root):
         point = ThinPoint(corr, log_psi, k)
     else:
-        start = _Point(corr, log_psi, k)
+        start = _Point(corr, log_psi, k, products_near(corr, near) if _is_large(len(corr), k) else None)
         point = _ascend_plainly(start, lowest) if start.stands_out else start
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)

@@ -244,14 +244,14 @@ class ViewPosterior:
         if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
         found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
-        square = found.on * (found.slab**2 + found.variance)
-        used = found.used[:k]
-        alpha = _relevance(prior.alpha, d, used, square[:, :k].sum(axis=0))
+        square, used = found.square, found.used[:k]
+        alpha = _relevance(prior.alpha, d, used, found.size[:k])
         idle = 1 / alpha.mean
         weights = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle)
         entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
         # what the sweep has found anyhow is not taken again
-        vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
+        sizes = found.size[:k] + (d - used) * idle
+        vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy, sizes=sizes)
         moved = ViewPosterior(
             weights,
             Offsets(found.slab[:, k:], found.variance[:, k:]),
@@ -262,7 +262,8 @@ class ViewPosterior:
         )
         vars(moved).update(mean=found.mean, square=square)
         parabola = stats.level + found.gain if stats.free_pull is None else stats.parabola(moved)
-        moved = replace(moved, noise=prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0)))
+        noise = prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0), current=self.noise)
+        moved = replace(moved, noise=noise)
         vars(moved).update(mean=found.mean, square=square, parabola_of_step=(given, parabola))
         return moved
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import diagonal_places, moment_pairs, upper
 from latens.array.row_matrices import normal_rows
-from latens.array.transfer import cross_sums_together, like, take
+from latens.array.transfer import cross_sums_together, is_on_gpu, like, take
 from latens.core import Rows
 from latens.models.gaussian_rows import with_ones
 from latens.models.likelihoods.gaussian import Gaussian
@@ -37,7 +37,6 @@ class Shared:
     """What a posterior says to all samples alike; K codes and, beside them, the level."""
 
     views: list[ViewPosterior]
-    weights: Floats  # (D, K), tau_d E[w_d]
     grams: Floats  # (V, P), sums over the columns of each view of tau_d E[w_d w_d'], K + 1 coefficients
     precision: Floats  # (1, K), of the prior of codes
     spread: Floats  # (K, K), the covariance of codes of a sample that shows everything
@@ -46,8 +45,13 @@ class Shared:
     shift: Floats  # (K,), what levels take from it
 
     @cached_value
+    def weights(self) -> Floats:
+        """(D, K), tau_d E[w_d], of all columns at once, as samples with gaps need it."""
+        return np.concatenate([view.scaled[:, : len(self.spread)] for view in self.views])
+
+    @cached_value
     def pairs(self) -> Floats:
-        """(P, D), tau_d E[w_d w_d'], which samples with gaps need."""
+        """(P, D), tau_d E[w_d w_d'], of all columns at once, as samples with gaps need it."""
         return np.concatenate([view.scaled_pairs.T for view in self.views], axis=1)
 
 
@@ -56,7 +60,7 @@ def shared_by_samples(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     if "shared" not in vars(q):
         vars(q)["shared"] = found = _shared(model, q)
         if found is not None and vars(model).get("has_met_gaps"):  # before threads ask for it all at once
-            _ = found.pairs
+            _ = found.weights, found.pairs
     known: Shared | None = vars(q)["shared"]
     return known
 
@@ -66,13 +70,14 @@ def _shared(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     plain = all(type(view.likelihood) is Gaussian and not view.exposed for view in model.views)
     if not plain or not k or q.usage is not None or model.n_given != 1:
         return None
-    weights = np.concatenate([view.scaled[:, :k] for view in views])
     grams, precision = np.concatenate([view.gram for view in views]), q.activity.mean
     inner, (beside,) = code_places(k, 1)
     whole = grams.sum(axis=0)
     _, spreads, volume = normal_rows(np.zeros((1, k)), whole[None, inner], precision)
-    spread = spreads[0]
-    return Shared(views, weights, grams, precision, spread, float(volume[0]), weights @ spread, whole[beside] @ spread)
+    spread, lead = spreads[0], np.empty((sum(len(view.mean) for view in views), k))
+    for view, p in zip(model.views, views, strict=True):
+        np.dot(p.scaled[:, :k], spread, out=lead[view.columns])
+    return Shared(views, grams, precision, spread, float(volume[0]), lead, whole[beside] @ spread)
 
 
 def measured_sums(model: MultiView, q: MultiViewPosterior, batch: Rows) -> MultiViewStatistics | None:
@@ -95,17 +100,34 @@ def measured_sums(model: MultiView, q: MultiViewPosterior, batch: Rows) -> Multi
 def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
     from latens.array.kernels.row_posteriors.joint_codes_numba import complete_samples
 
-    d, k = known.weights.shape
+    d, k = known.lead.shape
     sums, second = np.zeros((k + 1, d)), np.zeros((k + 1, k + 1))
     complete_samples(batch.x, known.lead, known.shift, sums, second)
     return _of_means(model, known, batch, sums, second)
 
 
 def _of_complete_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
-    x = batch.x
-    full = with_ones(_view_by_view(model, batch, known.lead) - like(known.shift, x), True)
+    x, (d, k) = batch.x, known.lead.shape
+    sent = like(np.concatenate([known.lead.T.reshape(-1), known.shift]), x)  # at once
+    drive, shift = _view_by_view(model, batch, array_namespace(x).reshape(sent[: d * k], (k, d))), sent[d * k :]
+    if (found := _codes_on_gpu(batch, drive, shift)) is not None:
+        full, chunks = found
+        return _of_means(model, known, batch, *cross_sums_together((full, x), chunks=chunks))
+    full = with_ones(drive.T - shift, True)
     weighted = batch.weigh(full)
     return _of_means(model, known, batch, *cross_sums_together((weighted, x), (weighted, full)))
+
+
+def _codes_on_gpu(batch: Rows, drive: Array, shift: Array) -> tuple[Array, Array] | None:
+    """(z, 1) of rows of single precision on a GPU, and sums of its products by chunks; None elsewhere."""
+    if not is_on_gpu(drive) or batch.weight is not None or drive.dtype != array_namespace(drive).float32:
+        return None
+    from latens.array.kernels.row_posteriors.joint_codes_triton import MOST_CODES, codes_on_gpu
+
+    found: tuple[Array, Array] | None = None
+    if codes_on_gpu is not None and drive.shape[0] <= MOST_CODES:
+        found = codes_on_gpu(drive, shift)
+    return found
 
 
 def _of_means(model: MultiView, known: Shared, batch: Rows, sums: Floats, second: Floats) -> MultiViewStatistics:
@@ -134,7 +156,7 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     xp, x, k = array_namespace(batch.x), batch.x, known.weights.shape[1]
     mask = xp.astype(batch.seen, x.dtype)
     inner, (level,) = code_blocks(mask @ like(known.pairs, x).T, k, 1)
-    drive = _view_by_view(model, batch, known.weights) - level
+    drive = _view_by_view(model, batch, like(known.weights.T, x)).T - level
     mean, spread, volume = normal_rows(drive, inner, like(known.precision, x))
     full = with_ones(mean, True)
     pairs = moment_pairs(full, spread)
@@ -144,11 +166,10 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     return _statistics(model, batch, sums, grams.T, np.array(squares[:, :k]), float(squares[0, k]))
 
 
-def _view_by_view(model: MultiView, batch: Rows, weights: Floats) -> Array:
-    """(n, K), rows times weights (D, K): products of fewer columns at once are faster, and in this order."""
+def _view_by_view(model: MultiView, batch: Rows, turned: Array) -> Array:
+    """(K, n), weights (K, D) times rows: products of fewer columns at once are faster, and in this order."""
     parts = [batch.columns(view.columns).x for view in model.views]
-    turned = like(weights.T, batch.x)
-    return reduce(add, (turned[:, view.columns] @ x.T for view, x in zip(model.views, parts, strict=True))).T
+    return reduce(add, (turned[:, view.columns] @ x.T for view, x in zip(model.views, parts, strict=True)))
 
 
 def _gaps(model: MultiView, batch: Rows) -> tuple[Floats, Index, Index, Index, Index, Floats]:
