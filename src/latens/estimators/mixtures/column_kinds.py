@@ -49,6 +49,7 @@ class ColumnKinds:
     encoding: str = ""  # of raw data frames, as JSON: how their columns became numbers
     exposure_unit: float = 0.0  # geometric mean of the exposures of the fit, in which the model counts; 0: it had none
     steps: tuple[float, ...] = ()  # (D,), to which measurements are rounded; 0 where they are not; (): nothing is known
+    usual_counts: tuple[float, ...] = ()  # of a usual row in the columns of counts, where exposures are totals
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.kinds) == len(self.levels) or not set(self.kinds) <= set(KINDS):
@@ -61,6 +62,11 @@ class ColumnKinds:
             raise ValueError("exposures are of counts, and have a positive unit.")
         if self.steps and (len(self.steps) != len(self.names) or not all(0 <= step < np.inf for step in self.steps)):
             raise ValueError("steps are those of the columns, and not negative.")
+        n_counts = sum(kind in COUNTS for kind in self.kinds)
+        if self.usual_counts and (
+            len(self.usual_counts) != n_counts or not all(0 < count < np.inf for count in self.usual_counts)
+        ):
+            raise ValueError("usual counts are those of the columns of counts, and positive.")
 
     @cached_property
     def table(self) -> Encoding | None:

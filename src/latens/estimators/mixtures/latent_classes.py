@@ -36,6 +36,7 @@ from latens.estimators.mixtures.column_values import TableValues, table_values, 
 from latens.estimators.mixtures.exposed_rows import (
     ExposureSums,
     check_counted,
+    counts_of_totals,
     exposure_step,
     with_exposure,
 )
@@ -382,6 +383,7 @@ class LatentClassAnalysis(ClassAnswers):
             return self._encoded(rows, exposure, labels_of(X))
         self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
         if exposure is not None:
+            self.columns_ = replace(self.columns_, usual_counts=counts_of_totals(rows, self.columns_, exposure))
             rows = with_exposure(rows, self.columns_, exposure, labels_of(X))
             self.columns_ = replace(self.columns_, exposure_unit=exposure_step(rows)[1].unit)
         return self.columns_.encode(rows)
