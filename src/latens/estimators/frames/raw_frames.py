@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.errors import MissingCodes, UnusedColumns, warn
+from latens.errors import MissingCodes, OrderAssumed, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
@@ -152,6 +152,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
+    every = "ordinal" if given == "ordinal" else None
+    steps = [column for column in kept if chosen.get(column.name, every) == "ordinal" and column.name in texts]
+    _doubt_order(X, [column for column in steps if column.name not in scales], raw.levels)
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(kept), X), kinds | ordinal
 
@@ -249,6 +252,27 @@ def _tell_marks(X: Any, columns: Sequence[Column]) -> None:
             MissingCodes(
                 f"signs that stand for no value are taken as missing, in {listed(shown, 8, str)}.",
                 f"If they are a level, give it a name: X[{name!r}].replace({sign!r}, 'other').",
+            )
+        )
+
+
+def _doubt_order(X: Any, columns: Sequence[Column], declared: Mapping[str, Sequence[str]]) -> None:
+    """Warn of words that are to be steps of a scale and have no order but that of the alphabet."""
+    ordered = [
+        column
+        for column in columns
+        if column.kind == "category" and not all(level[:1].isdigit() for level in column.levels)
+        and list(declared.get(column.name, ())) in ([], sorted(column.levels))
+    ]  # fmt: skip
+    if ordered:
+        name, levels = ordered[0].name, list(ordered[0].levels)
+        shown = [f"{column.name} ({' < '.join(column.levels[:5])})" for column in ordered]
+        given = f"pandas.Categorical(X[{name!r}], {levels!r}, ordered=True)"
+        as_type = given if hasattr(X, "iloc") else f"X[{name!r}].cast(polars.Enum({levels!r}))"
+        warn(
+            OrderAssumed(
+                f"levels of a scale are taken in the order of the alphabet, in {listed(shown, 4, str)}.",
+                f"Give them in theirs: {as_type}, with the levels from low to high.",
             )
         )
 
