@@ -22,7 +22,7 @@ from latens.core import Rows
 from latens.errors import FewValues, UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
-from latens.intake.kind_guess import count_kind
+from latens.intake.kind_guess import count_kind, refuse_lone_levels
 from latens.models.likelihoods.names import MEASUREMENTS, NAMES
 from latens.models.mixture.features import EXPOSURE
 from latens.system.wording import listed
@@ -34,7 +34,6 @@ COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
 CHECKED_KINDS = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
-MANY_LEVELS = 20  # of a column, which must occur twice on average
 MOST_NAMED = 12  # columns in a line to type
 
 _log = logging.getLogger("latens")
@@ -280,11 +279,7 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
             f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
             "Join rare levels, or choose 'gaussian' if they are measurements."
         )
-    if len(levels) > MANY_LEVELS and values.n < 2 * len(levels):
-        raise ValueError(
-            f"column {name!r} is to be {kind} but has {len(levels)} levels in {values.n} rows: nothing can be "
-            "learnt of levels that occur once. Join rare levels, or leave the column out."
-        )
+    refuse_lone_levels(name, kind, len(levels), values.n)
     return tuple(levels.tolist())
 
 
