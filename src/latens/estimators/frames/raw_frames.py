@@ -107,7 +107,7 @@ def refuse_repeated_names(X: Any, name: str = "X") -> None:
     )
 
 
-def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
+def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Encoding, dict[str, str]]:
     """How the columns of a frame become numbers, and the kinds of columns of levels; warns of columns left out.
 
     Parameters
@@ -115,6 +115,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     X : DataFrame
     given : dict of str to str, or anything else
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
+    in_stream : bool
+        Whether later batches may show levels that the type of a column has and these rows do not.
     """
     refuse_repeated_names(X)
     if len(X) < 2:
@@ -127,7 +129,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
         numbers = [name for name, kind in (chosen or for_all).items() if kind not in LEVEL_WORDS]
         raw = raw.with_codes_as_levels(X, but=numbers)
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
-    category = tuple(name for name in texts if chosen.get(name) in LEVEL_WORDS)
+    typed = raw.levels if in_stream else ()
+    category = tuple(name for name in texts if chosen.get(name) in LEVEL_WORDS or name in typed)
     columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None, log1p=logged_columns(X)))
     columns = tuple(
         _as_chosen(column, chosen[column.name], column.name in texts) if column.name in chosen else column

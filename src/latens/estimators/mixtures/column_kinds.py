@@ -150,7 +150,11 @@ class ColumnKinds:
 
 
 def find_kinds(
-    found: TableValues, names: Sequence[str], given: Any, table: tuple[Encoding, Mapping[str, str]] | None = None
+    found: TableValues,
+    names: Sequence[str],
+    given: Any,
+    table: tuple[Encoding, Mapping[str, str]] | None = None,
+    in_stream: bool = False,
 ) -> ColumnKinds:
     """The kind of each column: the caller's choice, or a guess from its values.
 
@@ -166,6 +170,8 @@ def find_kinds(
         The caller's choices by name or number of a column, perhaps not for all; one word is for all columns.
     table : (Encoding, dict), optional
         Of a raw data frame: how its columns became numbers, and the kinds of those that tell it by themselves.
+    in_stream : bool
+        Whether later batches may show levels that are in the encoding and not in these rows.
 
     Returns
     -------
@@ -187,7 +193,9 @@ def find_kinds(
                 few[name] = len(values.levels)
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
-        levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
+        typed = next((each.levels for each in table[0].columns if each.name == name), ()) if in_stream and table else ()
+        every = tuple(map(float, range(len(typed)))) or (_levels_of(name, kind, values) if kind in LEVELS else ())
+        levels.append(every if kind in LEVELS else ())
     if few:
         _doubt_few_values(few)
     steps = tuple(
