@@ -72,9 +72,9 @@ def test_what_is_to_be_typed_about_views_names_no_column_that_no_table_has() -> 
     views["rna"][:9, 1] = -999
     with pytest.warns(CountsRows) as counters, pytest.warns(MissingCodes) as codes:
         latens.MultiViewFactorAnalysis(1, max_iter=2, random_state=0).fit(views)
-    told = {each.category: str(each.message) for each in [*counters, *codes]}
-    assert told[CountsRows].endswith("Make them names of rows, or leave them out.")
-    assert told[MissingCodes].endswith("If so, pass X with NaN in its place.")
+    words = {each.category: str(each.message) for each in [*counters, *codes]}
+    assert words[CountsRows].endswith("Make them names of rows, or leave them out.")
+    assert words[MissingCodes].endswith("If so, pass X with NaN in its place.")
 
 
 @every_real

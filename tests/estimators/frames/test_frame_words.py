@@ -130,9 +130,11 @@ def test_words_of_a_scale_without_an_order_are_told_and_the_remedy_orders_them(e
     answers = {"apply": rng.choice(levels, 90).tolist(), "grade": rng.normal(size=90).tolist()}
     X = pd.DataFrame(answers) if kind == "pandas" else pl.DataFrame(answers)
     model = estimator(1, likelihoods={"apply": "ordinal"}, max_iter=3, prune=False, random_state=0)
-    with pytest.warns(latens.errors.OrderAssumed, match=r"apply \(somewhat likely < unlikely < very likely\)") as told:
+    with pytest.warns(
+        latens.errors.OrderAssumed, match=r"apply \(somewhat likely < unlikely < very likely\)"
+    ) as records:
         model.fit(X)
-    (remedy,) = (str(each.message) for each in told if each.category is latens.errors.OrderAssumed)
+    (remedy,) = (str(each.message) for each in records if each.category is latens.errors.OrderAssumed)
     call = remedy.partition("theirs: ")[2].partition(", with the levels")[0]
     ordered = eval(call.replace(repr(sorted(levels)), repr(levels)), {"pandas": pd, "polars": pl, "X": X})
     X = X.assign(apply=ordered) if kind == "pandas" else X.with_columns(ordered)

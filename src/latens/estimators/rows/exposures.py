@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 TOTAL = "total"  # what a row shows of counts, summed up
-MOST_SWEEPS, SETTLED = 200, 1e-8  # over totals and counts in turn, and the relative move of totals that ends them
+MOST_SWEEPS, LEAST_MOVE = 200, 1e-8  # over totals and counts in turn, and the relative move of totals that ends them
 
 
 def ask_for_exposures(whose: str) -> ValueError:
@@ -79,7 +79,7 @@ def usual_counts(rows: Rows) -> tuple[float, ...]:
     shares, totals = counted / counted.sum(), np.zeros(len(x))
     for _ in range(MOST_SWEEPS):
         before, totals = totals, x.sum(axis=1) / np.maximum(seen @ shares, np.finfo(float).tiny)
-        if rows.seen is None or np.max(np.abs(totals - before) / np.maximum(totals, 1.0), initial=0.0) < SETTLED:
+        if rows.seen is None or np.max(np.abs(totals - before) / np.maximum(totals, 1.0), initial=0.0) < LEAST_MOVE:
             break
         shares = counted / np.maximum((weight * totals) @ seen, np.finfo(float).tiny)
         shares /= shares.sum()
