@@ -45,6 +45,7 @@ __all__ = [
     "NotSettled",
     "NothingFound",
     "OneFeatureViews",
+    "OrderAssumed",
     "RepeatedRows",
     "RowsByPlace",
     "RowsOfFit",
@@ -246,6 +247,10 @@ class RepeatedRows(LatensWarning):
 
 class FewValues(LatensWarning):
     """A column that is taken as a real number has few distinct values."""
+
+
+class OrderAssumed(LatensWarning):
+    """Levels of a scale are taken in the order of the alphabet, since no other was given."""
 
 
 class AllKept(LatensWarning):

@@ -220,6 +220,10 @@ def test_halves_share_no_row_and_rows_come_with_their_weights(monkeypatch: pytes
 def test_the_time_limits_the_pairs() -> None:
     found = latens.stability(latens.FactorAnalysis(1, random_state=0), factors(), max_time=1e-3)
     assert found.n_pairs == 1
+    assert "return in one pair of halves" in found.verdict
+    assert found.verdict.endswith("Time was over after 1 of 25 pairs.")
+    whole = latens.stability(latens.FactorAnalysis(1, random_state=0), factors(), n_samples=2, max_time=60)
+    assert "Time was over" not in whole.verdict
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,12 @@ def test_candidates_that_time_cut_off_are_named() -> None:
     assert words not in latens.suggest(answers(), max_time=None, refit=False).verdict
 
 
+def test_the_time_of_the_search_is_no_setting_of_the_model_that_it_finds() -> None:
+    found = latens.suggest(answers(), max_time=1000)
+    assert found.model.converged_
+    assert found.model.max_time is None
+
+
 def test_the_leader_is_fitted_to_all_rows_where_that_is_wanted() -> None:
     found = {refit: latens.suggest(answers(), max_time=None, refit=refit) for refit in (True, False)}
     assert found[True].leader == found[False].leader == "clusters"

@@ -115,6 +115,13 @@ def test_what_is_no_likelihood_is_refused(reader: dict[str, Any], given: Any, me
         latens.MultiViewFactorAnalysis(1, likelihoods={"test": given}).fit({"test": reader["right"]})
 
 
+def test_a_class_that_is_not_in_a_list_is_told_to_be(reader: dict[str, Any], tmp_path: Path) -> None:
+    model = latens.MultiViewFactorAnalysis(1, likelihoods={"test": reader["Answers"](20.0)}, max_iter=2, random_state=0)
+    path = latens.save(model.fit({"test": reader["right"]}), tmp_path / "test.latens")
+    with pytest.raises(TypeError, match=r"custom is the class Answers; give a list: custom=\[Answers\]"):
+        latens.load(path, custom=reader["Answers"])
+
+
 def test_values_that_the_page_refuses_are_refused_with_its_words(reader: dict[str, Any]) -> None:
     model = latens.MultiViewFactorAnalysis(1, likelihoods={"test": reader["Answers"](20.0)})
     with pytest.raises(ValueError, match=r"view 'test' is to be answers but holds fractions"):

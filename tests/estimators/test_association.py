@@ -204,3 +204,16 @@ def test_numbers_written_in_several_ways_are_labels_with_a_word() -> None:
     with pytest.warns(UnseenLevels, match="holds 1 value.* no numbers in .*, taken as missing, such as 'free'"):
         table = associate(Z, ["f0", "f1"], {"fare": dear})
     assert found(table, "f0", "fare")["n"] == 59
+
+
+def test_columns_that_cannot_be_tested_are_no_tests() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 2))
+    known = {"age": z[:, 0] + rng.normal(size=60), "dose": rng.normal(size=60)}
+    empty = {f"empty{j}": [None] * 60 for j in range(20)} | {
+        "constant": [1.0] * 60,
+        "name": [f"p{i}" for i in range(60)],
+    }
+    alone, beside = associate(z, ["a", "b"], known), associate(z, ["a", "b"], known | empty)
+    assert beside.rows[:4] == alone.rows
+    assert set(beside["adjusted p"][4:]) == {1.0}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -189,7 +189,9 @@ def _compared(
         if at < N_SHUFFLED and whole.n_components_:
             shuffled.append(_by_chance(alike, X, halves, rng, fit_params))
     reliability = _codes(whole, X, fit_params).reliability()
-    return _result(whole, np.array(agreement), reliability, shuffled, covered)
+    late = f" Time was over after {len(agreement)} of {pairs} pairs." if len(agreement) < pairs else ""
+    found = _result(whole, np.array(agreement), reliability, shuffled, covered)
+    return replace(found, verdict=f"{found.verdict}{late}")
 
 
 def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) -> Any:
@@ -423,7 +425,8 @@ def _words(names: Sequence[str], rate: Floats, n_pairs: int) -> str:
         words = "Nothing was found in all rows, so that nothing can return."
     else:
         weak = [name for name, own in zip(names, rate, strict=True) if own < 0.5]
-        words = f"{len(names) - len(weak)} of {len(names)} components return in most of {n_pairs} pairs of halves"
+        pairs = "one pair" if n_pairs == 1 else f"most of {n_pairs} pairs"
+        words = f"{len(names) - len(weak)} of {len(names)} components return in {pairs} of halves"
         words += f"; not {', '.join(weak[:5])}." if weak else "."
     return words
 

@@ -404,4 +404,8 @@ def _refit(
         given = {
             name: each for name, each in zip(("sample_weight", "exposure"), beside, strict=True) if each is not None
         }
-        return getattr(latens, estimator)(**settings).fit(rows, **given)
+        began = time.monotonic()
+        model = getattr(latens, estimator)(**settings).fit(rows, **given)
+    if seconds is not None and (model.converged_ or time.monotonic() - began < seconds):
+        model.set_params(max_time=None)  # time bounded this search, and is no setting of the model that it found
+    return model

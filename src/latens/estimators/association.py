@@ -47,7 +47,7 @@ def associate(
     Table
         factor, column, test, effect, p, adjusted p (Benjamini-Hochberg over all tests), n, and low and high, the ends
         of the effect's 95 % interval (NaN where rows are too few to tell), the smallest adjusted p first. A column that
-        does not vary has effect 0 and p 1.
+        does not vary, or differs in every row, has effect 0 and p 1, and is none of the tests.
 
     Examples
     --------
@@ -73,7 +73,10 @@ def associate(
                 test, found = "Pearson", _pearson(z[keep], numbers[keep])
             effect, p, low, high = found
             rows.append((str(name), column, test, effect, p, len(keep), low, high))
-    adjusted = stats.false_discovery_control([row[4] for row in rows]) if rows else np.zeros(0)  # no factor, no test
+    adjusted = np.array([row[4] for row in rows])
+    tested = [i for i, row in enumerate(rows) if (row[3], row[4]) != NO_EFFECT[:2]]
+    if tested:  # columns that cannot be tested are no tests that might have been lucky
+        adjusted[tested] = stats.false_discovery_control(adjusted[tested])
     order = sorted(range(len(rows)), key=lambda i: (adjusted[i], rows[i][4], -abs(rows[i][3])))
     columns = ("factor", "column", "test", "effect", "p", "adjusted p", "n", "low", "high")
     return Table(columns, tuple((*rows[i][:5], float(adjusted[i]), *rows[i][5:]) for i in order))

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats, Index
-from latens.errors import CollinearColumns, EndlessOdds, LatensWarning, NotMeasured, warn
+from latens.errors import CollinearColumns, EndlessOdds, LatensWarning, NotMeasured, UnusedColumns, warn
 from latens.estimators.association import as_date, as_numbers, holds_dates, metadata_columns
 from latens.estimators.associations.assigned import Assigned
 from latens.estimators.associations.class_means import (
@@ -59,8 +59,8 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         none of whose rows have a value are NaN.
     """
     rows, p_of, lacking = list[tuple[Any, ...]](), dict[str, float](), dict[tuple[str, ...], list[str]]()
-    for column, values in metadata_columns(metadata, len(assigned.labels), row_names).items():
-        parts, keep = _indicators(column, values)
+    for column, values in _usable(metadata_columns(metadata, len(assigned.labels), row_names)).items():
+        parts, keep = _indicators(values)
         y, described = np.column_stack(list(parts.values()))[keep], assigned.described(keep)
         means, own, together = class_means(assigned, keep, y, described)
         if list(parts) == ["mean"]:
@@ -81,8 +81,6 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         for j, of in enumerate(parts):
             for k, name in enumerate(assigned.names):
                 rows.append((column, of, name, *map(write, (*numbers[:, j, k], naive[j, k])), p_of[column], len(keep)))
-    if not rows:
-        raise ValueError("metadata has no columns; give at least one.")
     adjusted = dict(zip(p_of, _adjusted(list(p_of.values())), strict=True))
     columns = ("column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n")
     doubts = [
@@ -109,7 +107,7 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
     """
     if len(assigned.names) < 2:
         raise ValueError("there is one cluster, whose odds go with nothing; ask for outcomes.")
-    design, names, keep = _design(metadata_columns(metadata, len(assigned.labels), row_names))
+    design, names, keep = _design(_usable(metadata_columns(metadata, len(assigned.labels), row_names)))
     described, doubts = assigned.described(keep), list[LatensWarning]()
     against = int(described[0]) if len(described) else 0
     slopes, variances = np.full((2, len(assigned.names), len(names)), np.nan)
@@ -176,32 +174,56 @@ def _note(assigned: Assigned, doubts: Sequence[LatensWarning]) -> str:
     return "; ".join([assigned.note, *(doubt.message.rstrip(".") for doubt in doubts)])
 
 
-def _indicators(column: str, values: list[Any]) -> tuple[dict[str, Floats], Index]:
+def _usable(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The columns of metadata that say something of clusters; one warning names the others.
+
+    Clinical tables hold columns of names and columns that nobody filled in beside what is asked for.
+    """
+    if not columns:
+        raise ValueError("metadata has no columns; give at least one.")
+    why = {column: _reason(values) for column, values in columns.items()}
+    out = [f"{column} ({reason})" for column, reason in why.items() if reason]
+    if len(out) == len(columns):
+        raise ValueError(
+            f"no column of metadata can be used: {listed(out, 8, str)}. Give numbers, or labels of which some rows "
+            "have the same: join rare levels."
+        )
+    if out:
+        warn(
+            UnusedColumns(
+                f"{len(out)} column(s) of metadata are not used: {listed(out, 8, str)}.",
+                "Drop them, or join rare levels.",
+            )
+        )
+    return {column: values for column, values in columns.items() if not why[column]}
+
+
+def _reason(values: list[Any]) -> str:
+    """Why a column cannot be used; nothing where it can."""
+    shown = [value for value in values if value is not None]
+    if not shown:
+        return "no value in any row of the model"
+    n_levels = 0 if as_numbers(values) is not None else len(set(map(str, shown)))
+    return f"{n_levels:,} levels; at most {MOST_LEVELS} can be compared" if n_levels > MOST_LEVELS else ""
+
+
+def _indicators(values: list[Any]) -> tuple[dict[str, Floats], Index]:
     """The numbers (n,) of a column, or one 0/1 column for each of its levels, and the rows in which it is known."""
     keep = np.flatnonzero([value is not None for value in values])
-    if not len(keep):
-        raise ValueError(f"column {column!r} of metadata has no value in any row of the model; leave it out.")
     numbers = as_numbers(values)
     if numbers is not None:
         return {"mean": numbers}, np.flatnonzero(np.isfinite(numbers))
     texts = [str(value) for value in values]
     levels = sorted({texts[i] for i in keep})
-    if len(levels) > MOST_LEVELS:
-        raise ValueError(
-            f"column {column!r} of metadata has {len(levels)} levels; at most {MOST_LEVELS} can be compared. Leave it "
-            "out, or join rare levels."
-        )
     return {level: np.array([float(text == level) for text in texts]) for level in levels}, keep
 
 
 def _design(columns: dict[str, list[Any]]) -> tuple[Floats, list[str], Index]:
     """(n, P), an intercept, numbers, and levels but the first; names; the rows in which everything is known."""
-    if not columns:
-        raise ValueError("metadata has no columns; give at least one.")
     parts, names = list[Floats](), [INTERCEPT]
     known = np.ones(len(next(iter(columns.values()))), dtype=bool)
     for column, values in columns.items():
-        own, keep = _indicators(column, values)
+        own, keep = _indicators(values)
         known &= np.isin(np.arange(len(values)), keep)
         numeric = list(own) == ["mean"]
         dated = numeric and holds_dates(values)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COUNT_REACH", "POISSON_RATIO", "count_kind", "guess_kind"]
+__all__ = ["COUNT_REACH", "POISSON_RATIO", "count_kind", "guess_kind", "refuse_lone_levels"]
 
 LEAST_SKEW = 0.5  # of a Poisson variable's skewness, 1 / sqrt(mean), that counts have at least
 POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
+MANY_LEVELS = 20  # of a column, which must occur twice on average
 COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 
 
@@ -41,3 +42,12 @@ def count_kind(mean: float, variance: float, third_moment: float) -> str | None:
     if third_moment < LEAST_SKEW * variance**1.5 / np.sqrt(mean):
         return None
     return "poisson" if variance <= MOST_RATIO * mean else "negative-binomial"
+
+
+def refuse_lone_levels(name: str, kind: str, n_levels: int, n: int) -> None:
+    """Refuse a column of names that is to be levels: most of them occur once in its n values."""
+    if n_levels > MANY_LEVELS and n < 2 * n_levels:
+        raise ValueError(
+            f"column {name!r} is to be {kind} but has {n_levels} levels in {n} rows: nothing can be learnt of levels "
+            "that occur once. Join rare levels, or leave the column out."
+        )

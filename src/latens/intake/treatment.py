@@ -281,7 +281,7 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
     if len(folded) <= MOST_LEVELS or name in raw.levels:
         column = (
-            _two_levels(name, sorted(folded), n_missing)
+            _two_levels(name, _in_order(folded, raw.levels.get(name)), n_missing)
             if len(folded) == 2
             else _category(name, folded, n_missing, raw.levels.get(name))
         )
@@ -338,6 +338,11 @@ def _two_levels(name: str, levels: Sequence[str], n_missing: int) -> Column:
         zero, one = one, zero
     note = "" if (zero, one) == ("0", "1") else f"1 = {one}, 0 = {zero}"
     return Column(name, "binary", note=note, n_missing=n_missing, levels=(zero, one))
+
+
+def _in_order(levels: Collection[str], declared: tuple[str, ...] | None) -> list[str]:
+    """As the type of a column has them, or by the alphabet."""
+    return [level for level in declared or sorted(levels) if level in levels]
 
 
 def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[str, ...] | None) -> Column:

@@ -104,6 +104,8 @@ def custom_records(classes: Iterable[Any]) -> Iterator[None]:
         If one is no likelihood that is marked as a record, or has the name of one of the tree.
     """
     found: dict[str, type] = {}
+    if isinstance(classes, type):
+        raise TypeError(f"custom is the class {classes.__name__}; give a list: custom=[{classes.__name__}].")
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Likelihood) and is_record(cls)):
             raise TypeError(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from latens import LatentClassAnalysis, MultiViewFactorAnalysis
 from latens.estimators.binary_factors import BinaryFactorAnalysis
 from tests.estimators.switching_causes import switched_rows
 
@@ -246,6 +248,19 @@ def test_what_is_no_table_meets_its_shape_and_what_to_type(rows: Any, words: str
         BinaryFactorAnalysis(2).fit(rows)
 
 
+@pytest.mark.parametrize("model", [BinaryFactorAnalysis(2), MultiViewFactorAnalysis(2), LatentClassAnalysis(2)])
+def test_the_path_of_a_table_is_told_how_to_be_read(model: Any) -> None:
+    for path in ("sales.csv", Path("sales.csv")):
+        with pytest.raises(TypeError, match=r"X is the string 'sales\.csv'; .* read it: latens\.read\('sales\.csv'\)"):
+            model.fit(path)
+
+
+@pytest.mark.parametrize("model", [BinaryFactorAnalysis(2), LatentClassAnalysis(2)])
+def test_columns_in_a_dict_are_told_how_to_be_a_frame(model: Any) -> None:
+    with pytest.raises(TypeError, match=r"X is a dict; give a data frame: pandas\.DataFrame\(X\)"):
+        model.fit({"a": [1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0]})
+
+
 def test_infinity_is_said_to_be_where_it_is() -> None:
     words = r"X contains infinity in 1 entries, first in row 3, column 'x1'; replace it by a number, or by NaN"
     with pytest.raises(ValueError, match=words):
@@ -258,6 +273,9 @@ def test_frames_that_cannot_be_meet_the_name_of_their_column() -> None:
 
     import latens
 
+    for model in (BinaryFactorAnalysis(2), latens.MultiViewFactorAnalysis(2), latens.LatentClassAnalysis(2)):
+        with pytest.raises(ValueError, match="X has no columns; give at least one"):
+            model.fit(pd.DataFrame(index=range(9)))
     frame = pd.DataFrame(with_value(np.inf), columns=list("abcd"))
     with pytest.raises(ValueError, match="first in row 3, column 'b'"):
         BinaryFactorAnalysis(2).fit(frame)

@@ -66,6 +66,17 @@ def test_columns_that_number_the_rows_are_named(subject: Subject) -> None:
         fit(subject.make(), X)
 
 
+def test_what_is_to_be_typed_about_views_names_no_column_that_no_table_has() -> None:
+    rng = np.random.default_rng(0)
+    views = {"clinic": np.column_stack([np.arange(60.0), rng.normal(size=60)]), "rna": rng.normal(size=(60, 3))}
+    views["rna"][:9, 1] = -999
+    with pytest.warns(CountsRows) as counters, pytest.warns(MissingCodes) as codes:
+        latens.MultiViewFactorAnalysis(1, max_iter=2, random_state=0).fit(views)
+    words = {each.category: str(each.message) for each in [*counters, *codes]}
+    assert words[CountsRows].endswith("Make them names of rows, or leave them out.")
+    assert words[MissingCodes].endswith("If so, pass X with NaN in its place.")
+
+
 @every_real
 def test_equal_columns_are_named(subject: Subject) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))

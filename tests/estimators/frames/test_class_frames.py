@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -331,3 +332,31 @@ def test_exposures_of_classes_are_refused_in_words_that_help() -> None:
         fitted(frame, likelihoods={"visits": "poisson"}).set_params(max_iter=2).fit(frame, exposure={"x": np.ones(60)})
     with pytest.raises(ValueError, match=r"such as likelihoods=\{'age': 'poisson'\}"):
         fitted(frame[["species", "age"]]).fit(frame[["species", "age"]], exposure=np.ones(60))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_a_stream_knows_the_levels_of_a_type_that_its_first_batch_does_not_show(estimator: Any, kind: str) -> None:
+    import pandas as pd
+    import polars as pl
+
+    rng, levels = np.random.default_rng(0), ["rare", "low", "high"]
+    label = np.arange(240) // 40 % 2
+    x, size = rng.normal(4 * label[:, None], size=(240, 3)), np.array(levels)[1 + (rng.random(240) < 0.2 + 0.6 * label)]
+    size[60::9] = "rare"
+    frame = pd.DataFrame(x, columns=list("abc")).assign(size=pd.Categorical(size, levels, ordered=True))
+    if kind == "polars":
+        frame = pl.from_pandas(frame.astype({"size": str})).with_columns(pl.col("size").cast(pl.Enum(levels)))
+    settings = {"random_state": 0, "tol": 1e-7}
+    streamed, whole = estimator(2, **settings), estimator(2, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", latens.errors.UnseenLevels)
+        for at in (slice(0, 60), slice(60, 240)):
+            streamed.partial_fit(frame[at])
+        whole.fit(frame)
+    assert "ordinal" in streamed.likelihoods_.values()
+    assert streamed.likelihoods_ == whole.likelihoods_
+    assert streamed.score(frame) == pytest.approx(whole.score(frame), abs=0.01)
+    assert list(streamed.impute(frame)["size"]) == list(frame["size"])

@@ -118,3 +118,42 @@ def test_a_plan_for_a_view_is_refused_by_its_name() -> None:
     X = pytest.importorskip("polars").from_pandas(visits())
     with pytest.raises(TypeError, match=r"views\['b'\] is a LazyFrame, .* give views\['b'\].collect\(\)"):
         latens.MultiViewFactorAnalysis(1).fit({"a": X, "b": X.lazy()})
+
+
+@pytest.mark.parametrize("estimator", KINDS)
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_words_of_a_scale_without_an_order_are_told_and_the_remedy_orders_them(estimator: Any, kind: str) -> None:
+    import pandas as pd
+    import polars as pl
+
+    rng, levels = np.random.default_rng(0), ["unlikely", "somewhat likely", "very likely"]
+    answers = {"apply": rng.choice(levels, 90).tolist(), "grade": rng.normal(size=90).tolist()}
+    X = pd.DataFrame(answers) if kind == "pandas" else pl.DataFrame(answers)
+    model = estimator(1, likelihoods={"apply": "ordinal"}, max_iter=3, prune=False, random_state=0)
+    with pytest.warns(
+        latens.errors.OrderAssumed, match=r"apply \(somewhat likely < unlikely < very likely\)"
+    ) as records:
+        model.fit(X)
+    (remedy,) = (str(each.message) for each in records if each.category is latens.errors.OrderAssumed)
+    call = remedy.partition("theirs: ")[2].partition(", with the levels")[0]
+    ordered = eval(call.replace(repr(sorted(levels)), repr(levels)), {"pandas": pd, "polars": pl, "X": X})
+    X = X.assign(apply=ordered) if kind == "pandas" else X.with_columns(ordered)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", latens.errors.OrderAssumed)
+        model.fit(X)
+    names = str(model.profiles_ if hasattr(model, "profiles_") else model.levels_)
+    assert names.index("unlikely") < names.index("somewhat likely") < names.index("very likely")
+
+
+def test_two_levels_that_have_an_order_keep_it() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    size = pd.Categorical(rng.choice(["low", "high"], 60), ["low", "high"], ordered=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.LatentClassAnalysis(1, random_state=0).fit(
+            pd.DataFrame({"size": size, "x": rng.normal(size=60)})
+        )
+    assert model.profiles_["of"][0] == "P(high)"

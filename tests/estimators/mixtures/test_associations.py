@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import latens
+from latens.errors import UnusedColumns
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 
@@ -118,11 +119,22 @@ def test_other_estimators_are_asked_about_rows(make: Any, rows: str) -> None:
         model.associate({"label": label})
 
 
+def test_names_and_columns_that_nobody_filled_in_are_told_and_left_out() -> None:
+    items, y, x, _, model = people()
+    names, nothing = [f"p{i}" for i in range(len(y))], [None] * len(y)
+    for role, known in (("outcomes", {"y": y}), ("covariates", {"x": x})):
+        with pytest.warns(
+            UnusedColumns, match=r"2 column\(s\) of metadata are not used: name \(4,000 levels.*notes \(no"
+        ):
+            table = model.associate({"name": names, **known, "notes": nothing}, items, role=role)
+        assert str(table) == str(model.associate(known, items, role=role))
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     items, y, _, _, model = people()
     with pytest.raises(ValueError, match="role='both' is not known"):
         model.associate({"y": y}, items, role="both")
-    with pytest.raises(ValueError, match="has 4000 levels; at most 50"):
+    with pytest.raises(ValueError, match=r"no column of metadata can be used: .*4,000 levels; at most 50"):
         model.associate({"name": [f"p{i}" for i in range(N)]}, items)
     with pytest.raises(ValueError, match="no columns"):
         model.associate({}, items)

@@ -243,3 +243,16 @@ def test_half_samples_and_pages_take_exposures(tmp_path: Path) -> None:
     assert "poisson" in page
     compared = latens.compare({"a": found, "b": model(k=1).fit(x, exposure=s)}, x, exposure=s)
     assert compared.best == "a"
+
+
+def test_totals_do_not_depend_on_which_columns_are_missing() -> None:
+    rng = np.random.default_rng(4)
+    level = np.array([2.0, 5.0, 10.0, 300.0])
+    whole = rng.poisson(np.exp(rng.normal(size=(300, 1))) * level).astype(float)
+    whole[:, 0] += 1  # no row of nothing
+    holes = whole.copy()
+    holes[:150, 3] = np.nan
+    found = latens.LatentClassAnalysis(4, likelihoods="poisson", random_state=0).fit(holes, exposure="total")
+    filled = np.asarray(found.impute(holes, exposure="total"))[:150, 3]
+    assert found.n_components_ == 1  # two where the total of a row is taken from columns that are alike
+    assert np.mean(np.log((filled + 1) / (whole[:150, 3] + 1))) == pytest.approx(0, abs=0.1)

@@ -177,3 +177,24 @@ def test_a_stream_takes_totals_and_refuses_a_sample_of_none() -> None:
     y[3] = 0
     with pytest.raises(ValueError, match=r"exposure of view 'rna' is 0 in row 3; leave the sample out"):
         streamed.partial_fit({"rna": y[:10]}, exposure="total")
+
+
+@pytest.mark.slow
+def test_totals_do_not_depend_on_which_columns_are_missing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    level = np.exp(rng.uniform(0, 6, D))  # a few columns hold most of what is counted
+    whole = rng.poisson(np.exp(rng.normal(size=(N, 1))) * level).astype(float)
+    holes = whole.copy()
+    holes[: N // 2, np.argsort(-level)[:2]] = np.nan  # half of the samples lack the largest two
+    truth = np.log(whole.sum(axis=1))
+    found = model().fit({"rna": holes}, exposure="total")
+    asked = found._read({"rna": holes}, None, None, None, "total").rows.aux["exposure of rna"]
+    assert np.sqrt(np.mean((asked - truth) ** 2)) < 0.12  # 1.1 where columns are taken to be alike
+    assert found.n_components_ == 0  # a factor stood for what is missing
+    lacking = {"rna": np.full((1, D), np.nan)}
+    loaded = latens.load(latens.save(found, tmp_path / "model.latens"))
+    for each in (found, loaded):  # of a sample that shows nothing, the counts of a usual one
+        filled = each.impute(lacking, exposure="total")["rna"][0]
+        assert np.exp(np.mean(np.log(filled / (level * np.exp(truth.mean()) / level.sum())))) == pytest.approx(
+            1, abs=0.15
+        )

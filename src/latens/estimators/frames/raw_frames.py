@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.errors import MissingCodes, UnusedColumns, warn
+from latens.errors import MissingCodes, OrderAssumed, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
@@ -107,7 +107,7 @@ def refuse_repeated_names(X: Any, name: str = "X") -> None:
     )
 
 
-def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
+def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Encoding, dict[str, str]]:
     """How the columns of a frame become numbers, and the kinds of columns of levels; warns of columns left out.
 
     Parameters
@@ -115,6 +115,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     X : DataFrame
     given : dict of str to str, or anything else
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
+    in_stream : bool
+        Whether later batches may show levels that the type of a column has and these rows do not.
     """
     refuse_repeated_names(X)
     if len(X) < 2:
@@ -127,7 +129,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
         numbers = [name for name, kind in (chosen or for_all).items() if kind not in LEVEL_WORDS]
         raw = raw.with_codes_as_levels(X, but=numbers)
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
-    category = tuple(name for name in texts if chosen.get(name) in LEVEL_WORDS)
+    typed = raw.levels if in_stream else ()
+    category = tuple(name for name in texts if chosen.get(name) in LEVEL_WORDS or name in typed)
     columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None, log1p=logged_columns(X)))
     columns = tuple(
         _as_chosen(column, chosen[column.name], column.name in texts) if column.name in chosen else column
@@ -152,6 +155,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in used_columns if column.kind in LEVEL_KINDS}
+    every = "ordinal" if given == "ordinal" else None
+    steps = [column for column in used_columns if chosen.get(column.name, every) == "ordinal" and column.name in texts]
+    _doubt_order(X, [column for column in steps if column.name not in scales], raw.levels)
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(used_columns), X), kinds | ordinal
 
@@ -249,6 +255,27 @@ def _tell_marks(X: Any, columns: Sequence[Column]) -> None:
             MissingCodes(
                 f"signs that stand for no value are taken as missing, in {listed(shown, 8, str)}.",
                 f"If they are a level, give it a name: X[{name!r}].replace({sign!r}, 'other').",
+            )
+        )
+
+
+def _doubt_order(X: Any, columns: Sequence[Column], declared: Mapping[str, Sequence[str]]) -> None:
+    """Warn of words that are to be steps of a scale and have no order but that of the alphabet."""
+    ordered = [
+        column
+        for column in columns
+        if column.kind == "category" and not all(level[:1].isdigit() for level in column.levels)
+        and list(declared.get(column.name, ())) in ([], sorted(column.levels))
+    ]  # fmt: skip
+    if ordered:
+        name, levels = ordered[0].name, list(ordered[0].levels)
+        shown = [f"{column.name} ({' < '.join(column.levels[:5])})" for column in ordered]
+        given = f"pandas.Categorical(X[{name!r}], {levels!r}, ordered=True)"
+        as_type = given if hasattr(X, "iloc") else f"X[{name!r}].cast(polars.Enum({levels!r}))"
+        warn(
+            OrderAssumed(
+                f"levels of a scale are taken in the order of the alphabet, in {listed(shown, 4, str)}.",
+                f"Give them in theirs: {as_type}, with the levels from low to high.",
             )
         )
 

@@ -68,7 +68,7 @@ def chooses_columns(X: Any, given: Any) -> bool:
     return not set(map(str, given)) <= {"x"} and not any(isinstance(kind, Mapping) for kind in given.values())
 
 
-def learn_views(X: Any, given: Any) -> KindsOfFrame:
+def learn_views(X: Any, given: Any, *, in_stream: bool = False) -> KindsOfFrame:
     """Views by kind of column: the caller's choice, what the types of the frame say, or a guess from the values.
 
     Parameters
@@ -76,8 +76,10 @@ def learn_views(X: Any, given: Any) -> KindsOfFrame:
     X : DataFrame
     given : dict, str or None
         Likelihoods by column; or by view, under the names that views get. One word is for all columns.
+    in_stream : bool
+        Whether X is the first batch of a stream, whose columns have all levels of their types.
     """
-    encoding, stated = learn_encoding(X, given)
+    encoding, stated = learn_encoding(X, given, in_stream=in_stream)
     names = [column.name for column in encoding.columns]
     chosen, by_view = _choices(given, names)
     likelihoods: dict[str, Any] = {}
@@ -130,9 +132,15 @@ def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[st
     )
 
 
-def with_level_names(levels: Mapping[str, LevelColumns], encoding: Encoding) -> dict[str, LevelColumns]:
-    """The same levels, called as the frame calls them."""
+def with_level_names(
+    levels: Mapping[str, LevelColumns], encoding: Encoding | None, kinds: Mapping[str, Any], *, in_stream: bool = False
+) -> dict[str, LevelColumns]:
+    """The same levels, called as the frame calls them; in a stream also those that no row has shown yet."""
+    if encoding is None:  # no levels of a frame
+        return dict(levels)
     of = {column.name: column.levels for column in encoding.columns}
+    if in_stream:
+        levels = {view: _with_all(own, of, sort=kinds[view] == "ordinal") for view, own in levels.items()}
     return {
         view: replace(
             own,
@@ -143,6 +151,15 @@ def with_level_names(levels: Mapping[str, LevelColumns], encoding: Encoding) -> 
         )
         for view, own in levels.items()
     }
+
+
+def _with_all(own: LevelColumns, of: Mapping[str, tuple[str, ...]], *, sort: bool) -> LevelColumns:
+    """Levels of which rows show some, and those that they do not show after them, or all from low to high."""
+    every = []
+    for name, shown in zip(own.names, own.levels, strict=True):
+        found = [*shown, *(float(i) for i in range(len(of[name])) if float(i) not in shown)]
+        every.append(tuple(sorted(found) if sort else found))
+    return replace(own, levels=tuple(every))
 
 
 def in_frame_order(wide: Floats, layout: Layout, encoding: Encoding) -> Floats:

@@ -22,7 +22,7 @@ from latens.core import Rows
 from latens.errors import FewValues, UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
-from latens.intake.kind_guess import count_kind
+from latens.intake.kind_guess import count_kind, refuse_lone_levels
 from latens.models.likelihoods.names import MEASUREMENTS, NAMES
 from latens.models.mixture.features import EXPOSURE
 from latens.system.wording import listed
@@ -34,7 +34,6 @@ COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
 CHECKED_KINDS = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
-MANY_LEVELS = 20  # of a column, which must occur twice on average
 MOST_NAMED = 12  # columns in a line to type
 
 _log = logging.getLogger("latens")
@@ -49,6 +48,7 @@ class ColumnKinds:
     encoding: str = ""  # of raw data frames, as JSON: how their columns became numbers
     exposure_unit: float = 0.0  # geometric mean of the exposures of the fit, in which the model counts; 0: it had none
     steps: tuple[float, ...] = ()  # (D,), to which measurements are rounded; 0 where they are not; (): nothing is known
+    usual_counts: tuple[float, ...] = ()  # of a usual row in the columns of counts, where exposures are totals
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.kinds) == len(self.levels) or not set(self.kinds) <= set(KINDS):
@@ -61,6 +61,11 @@ class ColumnKinds:
             raise ValueError("exposures are of counts, and have a positive unit.")
         if self.steps and (len(self.steps) != len(self.names) or not all(0 <= step < np.inf for step in self.steps)):
             raise ValueError("steps are those of the columns, and not negative.")
+        n_counts = sum(kind in COUNTS for kind in self.kinds)
+        if self.usual_counts and (
+            len(self.usual_counts) != n_counts or not all(0 < count < np.inf for count in self.usual_counts)
+        ):
+            raise ValueError("usual counts are those of the columns of counts, and positive.")
 
     @cached_property
     def table(self) -> Encoding | None:
@@ -145,7 +150,11 @@ class ColumnKinds:
 
 
 def find_kinds(
-    found: TableValues, names: Sequence[str], given: Any, table: tuple[Encoding, Mapping[str, str]] | None = None
+    found: TableValues,
+    names: Sequence[str],
+    given: Any,
+    table: tuple[Encoding, Mapping[str, str]] | None = None,
+    in_stream: bool = False,
 ) -> ColumnKinds:
     """The kind of each column: the caller's choice, or a guess from its values.
 
@@ -161,6 +170,8 @@ def find_kinds(
         The caller's choices by name or number of a column, perhaps not for all; one word is for all columns.
     table : (Encoding, dict), optional
         Of a raw data frame: how its columns became numbers, and the kinds of those that tell it by themselves.
+    in_stream : bool
+        Whether later batches may show levels that are in the encoding and not in these rows.
 
     Returns
     -------
@@ -182,7 +193,9 @@ def find_kinds(
                 few[name] = len(values.levels)
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
-        levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
+        typed = next((each.levels for each in table[0].columns if each.name == name), ()) if in_stream and table else ()
+        every = tuple(map(float, range(len(typed)))) or (_levels_of(name, kind, values) if kind in LEVELS else ())
+        levels.append(every if kind in LEVELS else ())
     if few:
         _doubt_few_values(few)
     steps = tuple(
@@ -274,11 +287,7 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
             f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
             "Join rare levels, or choose 'gaussian' if they are measurements."
         )
-    if len(levels) > MANY_LEVELS and values.n < 2 * len(levels):
-        raise ValueError(
-            f"column {name!r} is to be {kind} but has {len(levels)} levels in {values.n} rows: nothing can be "
-            "learnt of levels that occur once. Join rare levels, or leave the column out."
-        )
+    refuse_lone_levels(name, kind, len(levels), values.n)
     return tuple(levels.tolist())
 
 

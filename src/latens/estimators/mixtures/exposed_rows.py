@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds
 from latens.estimators.multi_view.tables.row_names import align
-from latens.estimators.rows.exposures import exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import exposure_numbers, log_exposures, row_totals, usual_counts
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE
 
-__all__ = ["ExposureSums", "check_counted", "exposure_step", "with_exposure"]
+__all__ = ["ExposureSums", "check_counted", "counts_of_totals", "exposure_step", "with_exposure"]
 
 
 def check_counted(columns: ColumnKinds) -> list[int]:
@@ -36,17 +37,28 @@ def with_exposure(rows: Rows, columns: ColumnKinds, exposure: Any, row_names: tu
     counted = check_counted(columns)
     if isinstance(exposure, Mapping):
         raise ValueError("exposure is a dict, which is for several views; give one number for each row.")
-    n, x = len(rows), host(rows.x)[:, counted]
-    seen = np.ones(x.shape, dtype=bool) if rows.seen is None else host(rows.seen)[:, counted] > 0
-    if isinstance(exposure, str):  # missing entries are taken to be like the others
-        numbers, remedy = x.sum(axis=1) / np.maximum(seen.sum(axis=1), 1) * len(counted), "leave the row out"
+    n, shown = len(rows), host(_counts(rows, counted).present) > 0
+    if isinstance(exposure, str):
+        numbers, remedy = row_totals(_counts(rows, counted), columns.usual_counts), "leave the row out"
     else:
         numbers = exposure_numbers(align("exposure", exposure, row_names, n))
         remedy = "give positive numbers, or leave the row out"
     if numbers.shape != (n,):
         raise ValueError(f"exposure has shape {numbers.shape}; expected ({n},), one for each row.")
-    logs = log_exposures(numbers, seen.any(axis=1), remedy)
+    logs = log_exposures(numbers, shown, remedy)
     return replace(rows, aux={**rows.aux, EXPOSURE: like(logs, rows.x)})
+
+
+def counts_of_totals(rows: Rows, columns: ColumnKinds, exposure: Any) -> tuple[float, ...]:
+    """What a usual row counts in each column of counts, where exposures are totals; () where they are told."""
+    return usual_counts(_counts(rows, check_counted(columns))) if isinstance(exposure, str) else ()
+
+
+def _counts(rows: Rows, counted: list[int]) -> Rows:
+    xp = array_namespace(rows.x)
+    at = xp.asarray(counted, device=device(rows.x))
+    seen = None if rows.seen is None else xp.take(rows.seen, at, axis=1)
+    return Rows(xp.take(rows.x, at, axis=1), seen, weight=rows.weight)
 
 
 @dataclass(frozen=True)

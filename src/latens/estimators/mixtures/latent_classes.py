@@ -36,6 +36,7 @@ from latens.estimators.mixtures.column_values import TableValues, table_values, 
 from latens.estimators.mixtures.exposed_rows import (
     ExposureSums,
     check_counted,
+    counts_of_totals,
     exposure_step,
     with_exposure,
 )
@@ -285,7 +286,7 @@ class LatentClassAnalysis(ClassAnswers):
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, exposure: Any = None) -> Self:
         """See one more batch of rows, once, as every estimator does.
 
-        Kinds of columns and their levels are those of the first batch.
+        Kinds and levels of columns are those of the first batch, or of its types (`Categorical` of pandas, `Enum`).
 
         Parameters
         ----------
@@ -302,8 +303,8 @@ class LatentClassAnalysis(ClassAnswers):
         self
         """
         with all_or_nothing(self):
-            read = self._rows if self.__sklearn_is_fitted__() else self._first_rows
-            rows = read(X, sample_weight, exposure)
+            given = (X, sample_weight, exposure)
+            rows = self._rows(*given) if self.__sklearn_is_fitted__() else self._first_rows(*given, in_stream=True)
             super().partial_fit(rows)
         return self
 
@@ -359,7 +360,7 @@ class LatentClassAnalysis(ClassAnswers):
             str(name): [names[d] for d in row] for name, row in zip(self.get_feature_names_out(), order, strict=True)
         }
 
-    def _first_rows(self, X: Any, sample_weight: Any, exposure: Any = None) -> Rows:
+    def _first_rows(self, X: Any, sample_weight: Any, exposure: Any = None, in_stream: bool = False) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""
         table = None
         refuse_lazy_frame(X)
@@ -368,7 +369,7 @@ class LatentClassAnalysis(ClassAnswers):
         X, exposure = column_aside(*rows_and_exposure(self, X, exposure, new=False))
         weight = in_row_order("sample_weight", weight, X)
         if is_raw_frame(X):
-            encoding, stated = learn_encoding(X, self.likelihoods)
+            encoding, stated = learn_encoding(X, self.likelihoods, in_stream=in_stream)
             table = (encoding.as_in(*read.values()) if len(read) == 1 else encoding, stated)
             names = [column.name for column in table[0].columns]
             rows = check_rows(self, level_numbers(table[0], X), weight, reset=True, at_least=2, names=names)
@@ -380,8 +381,9 @@ class LatentClassAnalysis(ClassAnswers):
                 self.encodings_ = read
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
-        self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
+        self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table, in_stream)
         if exposure is not None:
+            self.columns_ = replace(self.columns_, usual_counts=counts_of_totals(rows, self.columns_, exposure))
             rows = with_exposure(rows, self.columns_, exposure, labels_of(X))
             self.columns_ = replace(self.columns_, exposure_unit=exposure_step(rows)[1].unit)
         return self.columns_.encode(rows)

@@ -394,7 +394,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         """Samples as one wide table of views, and what was chosen for them; notes what is known of covariates."""
         read, X = getattr(X, "encodings", {}), tables_of(X)
         by_kind = is_plain(X) and (is_mixed_frame(X) or chooses_columns(X, self.likelihoods))
-        frame = learn_views(X, self.likelihoods) if by_kind else None
+        frame = learn_views(X, self.likelihoods, in_stream=in_stream) if by_kind else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
         chosen = self.likelihoods
@@ -464,7 +464,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         levels: dict[str, LevelColumns] = {}
         if any(kind in LEVEL_KINDS for kind in kinds.values()):
             levels = levels_of(table, kinds)
-            levels = levels if chosen.encoding is None else with_level_names(levels, chosen.encoding)
+            levels = with_level_names(levels, chosen.encoding, kinds, in_stream=in_stream)
             table = with_levels(table, levels)
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start

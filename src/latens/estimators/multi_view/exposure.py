@@ -18,7 +18,15 @@ from latens.core import Rows
 from latens.estimators.frames.raw_frames import is_frame
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable, tables_of
-from latens.estimators.rows.exposures import TOTAL, ask_for_exposures, column_aside, exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import (
+    TOTAL,
+    ask_for_exposures,
+    column_aside,
+    exposure_numbers,
+    log_exposures,
+    row_totals,
+    usual_counts,
+)
 from latens.intake import Intake
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
@@ -49,7 +57,7 @@ def with_exposure(
     ----------
     exposure : array (n,), dict of arrays by view, str or None
         Positive numbers, aligned by row name where both have names; the name of a column of `.obs`; or "total": the
-        sum of what a sample shows in the view, which is per column where entries are missing.
+        sum of a sample's counts in the view, told by those that it shows where others are missing.
     views : as given to `fit`
         Where `.obs` is found.
     kinds : dict of likelihoods or their classes
@@ -70,12 +78,14 @@ def with_exposure(
     names = tuple(name for name in table.layout.views if name in given) if known is None else known
     if not names:
         return table
-    aux = dict(table.rows.aux)
+    aux, usual = dict(table.rows.aux), dict(table.layout.usual_counts)
     for name in names:
-        x = table.rows.x
-        logs = _logs(name, given[name], table) if name in given else np.zeros(len(table.rows))
-        aux[exposure_of(name)] = like(logs, x)
-    return replace(table, rows=replace(table.rows, aux=aux), layout=replace(table.layout, exposed=names))
+        if known is None and isinstance(given[name], str):
+            usual[name] = usual_counts(_part(table, name))
+        logs = _logs(name, given[name], table, usual.get(name, ())) if name in given else np.zeros(len(table.rows))
+        aux[exposure_of(name)] = like(logs, table.rows.x)
+    layout = replace(table.layout, exposed=names, usual_counts=usual)
+    return replace(table, rows=replace(table.rows, aux=aux), layout=layout)
 
 
 def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
@@ -121,13 +131,12 @@ def _part(table: WideTable, view: str) -> Rows:
     return table.rows.columns(table.layout.bounds[table.layout.views.index(view)])
 
 
-def _logs(view: str, values: Any, table: WideTable) -> Floats:
+def _logs(view: str, values: Any, table: WideTable, usual: Sequence[float]) -> Floats:
     """(n,), logarithms of a view's exposures; 0 for samples that do not show it and have none."""
     part, n = _part(table, view), len(table.rows)
     shown = host(part.present) > 0
     if isinstance(values, str):
-        numbers = host(array_namespace(part.x).sum(part.x, axis=1)) / np.maximum(host(part.observed), 1.0)
-        numbers = numbers * part.x.shape[1]
+        numbers = row_totals(part, usual)
     else:
         numbers = exposure_numbers(align("exposure", values, table.row_names, n))
     if numbers.shape != (n,):

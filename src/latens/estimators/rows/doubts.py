@@ -51,7 +51,7 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     ends = column_ends(part)
     _doubt_codes(rows, part, names, container, ends)
-    _doubt_counters(rows, part, names, step)
+    _doubt_counters(rows, part, names, step, container)
     _doubt_equal(rows, part, names, container, ends)
     _doubt_repeated(rows, part, container)
     if levels:
@@ -113,12 +113,12 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str,
             "looks like a code for missing values, and is taken as a number.",
             "If so, store NaN, or nothing, in its place."
             if container == "scan"
-            else f"If so, pass X with NaN in its place: X = {replaced}.",
+            else f"If so, pass X with NaN in its place{'' if container == 'views' else f': X = {replaced}'}.",
         )
     )
 
 
-def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -> None:
+def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int, container: str) -> None:
     found = []
     head = part[:LEAST_ROWS]  # of most columns these few rows tell that they hold no counter
     for j in np.flatnonzero((head == np.round(head)).all(axis=0)).tolist():
@@ -130,7 +130,7 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
         gaps = np.diff(np.sort(column))
         if len(gaps) and gaps[0] > 0 and np.all(gaps == gaps[0]):
             found.append(names[j])
-    _tell_counters(found, "frame")
+    _tell_counters(found, container)
 
 
 def _tell_counters(found: Sequence[str], container: str) -> None:
@@ -140,6 +140,8 @@ def _tell_counters(found: Sequence[str], container: str) -> None:
         f"Make them names of rows, X.set_index({str(found[0])!r}), or leave them out: "
         f"X.drop(columns={[str(name) for name in found[:5]]}), np.delete for arrays."
     )
+    if container == "views":  # names here are of views and columns, and not what a table calls them
+        remedy = "Make them names of rows, or leave them out."
     if container == "scan":
         remedy = (
             f"Make one the names of rows, latens.scan(..., row_names={str(found[0])!r}), or leave them out: columns=."

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows
 
-__all__ = ["TOTAL", "ExposureColumn", "ask_for_exposures", "column_aside", "exposure_numbers", "log_exposures"]
+__all__ = [
+    "TOTAL",
+    "ExposureColumn",
+    "ask_for_exposures",
+    "column_aside",
+    "exposure_numbers",
+    "log_exposures",
+    "row_totals",
+    "usual_counts",
+]
 
 TOTAL = "total"  # what a row shows of counts, summed up
+MOST_SWEEPS, LEAST_MOVE = 200, 1e-8  # over totals and counts in turn, and the relative move of totals that ends them
 
 
 def ask_for_exposures(whose: str) -> ValueError:
@@ -49,6 +61,49 @@ def exposure_numbers(values: Any) -> Floats:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise ValueError("exposure holds values that are no numbers; give a positive number for each sample.") from None
+
+
+def usual_counts(rows: Rows) -> tuple[float, ...]:
+    """(D,), what a usual row counts in each column: the geometric mean of totals, dealt by the columns' shares.
+
+    Where entries are missing, totals s_n and shares p_d find each other: counts are thought to be Poisson(s_n p_d),
+    whose likelihood is highest where s_n = sum_d x_nd / sum_d p_d and p_d = sum_n x_nd / sum_n s_n over what is seen.
+
+    >>> usual_counts(Rows(np.array([[90.0, 10.0], [9.0, 1.0], [0.0, 2.0]]), np.array([[1, 1], [1, 1], [0, 1]]) > 0))
+    (24.0..., 2.7...)
+    """
+    weight = np.ones(len(rows)) if rows.weight is None else np.asarray(host(rows.weight), dtype=np.float64)
+    x = np.asarray(host(rows.x), dtype=np.float64)
+    seen = np.ones((1, x.shape[1])) if rows.seen is None else np.asarray(host(rows.seen), dtype=np.float64)
+    counted = weight @ x + 0.5  # half an event, since nothing is known of a share of 0
+    shares, totals = counted / counted.sum(), np.zeros(len(x))
+    for _ in range(MOST_SWEEPS):
+        before, totals = totals, x.sum(axis=1) / np.maximum(seen @ shares, np.finfo(float).tiny)
+        if rows.seen is None or np.max(np.abs(totals - before) / np.maximum(totals, 1.0), initial=0.0) < LEAST_MOVE:
+            break
+        shares = counted / np.maximum((weight * totals) @ seen, np.finfo(float).tiny)
+        shares /= shares.sum()
+    some = (totals > 0) & (weight > 0)
+    usual = np.exp(np.average(np.log(totals[some]), weights=weight[some])) if some.any() else 1.0
+    return tuple(float(count) for count in usual * shares)
+
+
+def row_totals(rows: Rows, usual: Sequence[float]) -> Floats:
+    """(n,), sums of counts; where some are missing, what the sum of those shown says of that of all.
+
+    `usual` counts of the columns (D,) say how much of a total those shown are; without them, () in files of former
+    versions, columns are alike. A row that shows nothing has the usual total.
+    """
+    totals = np.asarray(host(array_namespace(rows.x).sum(rows.x, axis=1)), dtype=np.float64)
+    if rows.seen is None:
+        return totals
+    known = np.asarray(usual if len(usual) else np.ones(rows.x.shape[1]), dtype=np.float64)
+    shown = np.asarray(host(rows.seen), dtype=np.float64) @ known
+    whole = np.asarray(host(rows.observed)) == rows.x.shape[1]
+    scaled = np.where(
+        shown > 0, totals * (known.sum() / np.where(shown > 0, shown, 1.0)), known.sum() * bool(len(usual))
+    )
+    return np.where(whole, totals, scaled)
 
 
 def log_exposures(numbers: Floats, shown: Any, remedy: str, whose: str = "") -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,7 @@ __all__ = [
     "occupied",
     "readable_table",
     "refuse_dates",
+    "refuse_no_table",
     "taken_in",
     "unmasked",
     "with_known",
@@ -362,6 +364,7 @@ def _other_names(estimator: Any, X: Any) -> str:
 
 def readable_table(X: Any, name: str = "X") -> Any:
     """X as scikit-learn may read it: masked entries as NaN, no dates, no float16, no damaged sparse matrix."""
+    refuse_no_table(X, name)
     refuse_dates(X, name)
     if hasattr(X, "columns"):
         refuse_repeated_names(X, name)
@@ -370,6 +373,17 @@ def readable_table(X: Any, name: str = "X") -> Any:
     if getattr(X, "dtype", None) == np.float16:
         X = X.astype(np.float32)
     return unmasked(X)
+
+
+def refuse_no_table(X: Any, name: str = "X") -> None:
+    """Refuse what is no table yet: the path of one, columns in a dict, a frame without columns."""
+    if isinstance(X, str | bytes | os.PathLike):
+        path = os.fsdecode(X)
+        raise TypeError(f"{name} is the string {path!r}; if it is the path of a file, read it: latens.read({path!r}).")
+    if isinstance(X, Mapping) and not is_sparse(X):
+        raise TypeError(f"{name} is a dict; give a data frame: pandas.DataFrame({name}).")
+    if hasattr(X, "columns") and hasattr(X, "shape") and not len(X.columns):
+        raise ValueError(f"{name} has no columns; give at least one.")
 
 
 def unmasked(X: Any) -> Any:

@@ -77,6 +77,10 @@ def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n
             raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
     if tuple(view.name for view in model.views if view.exposed) != layout.exposed:
         raise FileRefused("its model and its layout tell of different exposures.")
+    for view, counts in layout.usual_counts.items():
+        width = len(layout.features[names.index(view)]) if view in layout.exposed else 0
+        if len(counts) != width or not all(0 < count < np.inf for count in counts):
+            raise FileRefused("usual counts are not those of its views of counts.")
     known = attributes.get("_covariates")
     if model.n_covariates != (0 if known is None else known.n_regressors):
         raise FileRefused(

@@ -22,6 +22,7 @@ from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
+from latens.intake.kind_guess import refuse_lone_levels
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
                 f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels; at most "
                 f"{MOST_LEVELS} can be learnt. Join rare levels, or choose 'gaussian' if they are measurements."
             )
+        refuse_lone_levels(name, kind, len(values), int(shown.sum()))
         if kind == "categorical":
             times = np.bincount(place, counted[shown], len(values))
             values = values[np.lexsort((values, -times))]  # the most common first

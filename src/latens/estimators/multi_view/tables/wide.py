@@ -63,6 +63,8 @@ class Layout:
     exposed: tuple[str, ...] = ()  # views of counts whose exposures are known, sample by sample
     levels: dict[str, LevelColumns] = field(default_factory=dict)  # of views whose columns are made of levels
     wholes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of views that are split by kind
+    # what a usual sample counts in each column of views whose exposures are totals: other rows, the same layout
+    usual_counts: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
 
     @property
     def as_read(self) -> Layout:
