@@ -70,6 +70,7 @@ def test_a_single_factor_that_rows_hardly_show_is_not_sound() -> None:
     assert not any(row[8] for row in table.rows if row[1])
 
 
+@pytest.mark.slow
 def test_what_the_bound_loses_by_independence_is_counted_in_the_worth_of_the_only_factor() -> None:
     rng = np.random.default_rng(6)
     X = rng.normal(size=(30, 1)) @ [[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]] + 0.7 * rng.normal(size=(30, 6))
@@ -77,7 +78,7 @@ def test_what_the_bound_loses_by_independence_is_counted_in_the_worth_of_the_onl
         warnings.simplefilter("ignore")
         model = latens.FactorAnalysis(1, prior="ard").fit(X)
     without = fits_without(model._model, *model._data_of_fit(X, {})[:1], model.posterior_)[0]
-    evidence = latens.metrics.log_evidence(model, X, n_chains=10, n_steps=200)
+    evidence = latens.metrics.log_evidence(model, X)
     worth = nats(model, X)
     assert worth > without.nats + 2
     assert worth == pytest.approx(without.nats + evidence.value - model.elbo_, abs=1.5)
