@@ -58,7 +58,7 @@ def test_estimates_are_the_published_numbers_up_to_tol(transformer: Subject) -> 
     model = transformer.fit(X, tol=1e-10, max_iter=3000)
     table = quietly(model.intervals, X, method="mean-field")
     for name in set(table["parameter"]):
-        value = getattr(model, f"{name}_")
+        value = getattr(model, f"{name}_") if name != "share" else model._shares_at(model.posterior_)
         value = (
             np.concatenate([np.ravel(part) for part in value.values()]) if isinstance(value, dict) else np.ravel(value)
         )

@@ -71,6 +71,9 @@ class ByResponse(DataOfFit):
     def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
         published = self._published(response.chart.point, response.stats)
+        if self._axes_by_rule:  # which looks at all columns
+            every = value_finder(numbers)
+            return every(published), response.jacobian(lambda q, _: every(self._published(q, response.stats)))
         extra = set(self._extra_numbers(response.chart.point))
         of_all = np.array([number.parameter in extra for number in numbers], dtype=bool)  # columns
         own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
