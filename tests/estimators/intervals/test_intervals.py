@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import latens
 from latens.errors import HeywoodCase
+from latens.models.noisy_ica.priors import GAUSSIAN
 from tests.estimators.subjects import Subject
 
 COLUMNS = ("parameter", "component", "feature", "view", "estimate", "std", "lower", "upper", "sound", "why")
@@ -62,6 +63,7 @@ def test_estimates_are_the_published_numbers_up_to_tol(transformer: Subject) -> 
         value = (
             np.concatenate([np.ravel(part) for part in value.values()]) if isinstance(value, dict) else np.ravel(value)
         )
+        value = np.minimum(value, GAUSSIAN) if name == "tails" else value  # the end of their range is told as infinite
         by_name = [row[4] for row in table.rows if row[0] == name]
         assert set(np.round(by_name, 9)) <= set(np.round(value, 9))
 
