@@ -2,17 +2,22 @@
 
 The rules, written before the run and not changed after it:
 
-- 200 data sets of every mixture, 100 of every other model, by seeds that nothing was chosen by (from 80,000, with the
+- 200 data sets of every mixture, 100 of every other model, by seeds that nothing was chosen by (from 120,000, with the
   problem's name), complete and with one entry in ten missing;
 - fits and intervals as a user gets them: default parameters beside the number of components, `intervals(X)`, and once
   more with `method="bootstrap"`;
-- a data set is judged where the fit found as many components as there are; how many did is told;
+- a data set is judged where the fit found as many components as there are; how many did is told. Shares of variance,
+  and of the ones that causes bring about, are among the numbers;
 - `sound` is what the table said before the truth was looked at. A component is sound where it is worth 6 nats and no
   reason but that of a single number stands against it: numbers at their end and loadings that may be 0 are marked one
-  by one, and say nothing of the component; one that is not identified, biased, or doubted by another fit is not sound;
+  by one, and say nothing of the component; one that is not identified, biased, or doubted by another fit is not sound.
+  What the only factor of relevance determination is worth counts what its bound loses by holding loadings and codes
+  for independent (2.3 to 3.1 nats by annealing, 2.9 to 3.2 by the volumes of response, 12 data sets of 30 rows): new
+  here, with seeds that nobody has looked at;
 - standard errors are clustered by data set, since the numbers of one fit err together;
 - the promise: sound numbers hold 90 to 98 % at nominal 95 after allowing two standard errors, and at least 60 % of
-  the components are sound.
+  the components are sound. "Of all fits" also counts the components of fits that found another number of them, whose
+  numbers have no truths beside them.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from benchmarks.tables import Row, Table, at_least, at_most
 
 __all__ = ["FIRST_DATA_SET", "bootstrapped", "clustered", "complete", "with_holes"]
 
-FIRST_DATA_SET = 80_000  # 50,000 and more were looked at while methods were chosen
+FIRST_DATA_SET = 120_000  # 50,000 to 81,000 were looked at while methods were chosen
 LEAST_COVERAGE, MOST_COVERAGE, MOSTLY_SOUND = 0.90, 0.98, 0.60
 Judged = list[list[Any]]  # parameter, component, sound, held, held by mean field, width, and why it is not sound
 OF_ONE_NUMBER = ("in or out is not decided", "at an end of its range")  # reasons that say nothing of its component
@@ -80,6 +85,7 @@ def _rows(problem: Problem, setting: Setting, holes: float, method: str) -> list
         "by Gibbs": methods.count("gibbs"),
         "errors": sum(method.startswith("error") for method in methods),
         "sound components": _sound_components(found),
+        "of all fits": _sound_components([one["numbers"] or one["others"] for one in sets]),
         "CPU s each": float(np.mean([one["seconds"] for one in sets])),
     }
     return [*rows, _row(f"{problem.name}: all", found, extra, judged_row=True)]
@@ -99,14 +105,14 @@ def judged(which: int, number: int, holes: float, method: str) -> dict[str, Any]
     """One data set, and what it took; an error is an answer, too, which is counted."""
     began = time.process_time()
     try:
-        numbers, used = _numbers(PROBLEMS[which], number, holes, method)
+        numbers, others, used = _numbers(PROBLEMS[which], number, holes, method)
     except Exception as error:  # noqa: BLE001 (a run of hours must not end for one data set)
-        numbers, used = None, f"error: {error!r}"
-    return {"numbers": numbers, "method": used, "seconds": time.process_time() - began}
+        numbers, others, used = None, [], f"error: {error!r}"
+    return {"numbers": numbers, "others": others, "method": used, "seconds": time.process_time() - began}
 
 
-def _numbers(problem: Problem, number: int, holes: float, method: str) -> tuple[Judged | None, str]:
-    """None where the fit found another number of components."""
+def _numbers(problem: Problem, number: int, holes: float, method: str) -> tuple[Judged | None, Judged, str]:
+    """Numbers beside their truths; None, and numbers without, where the fit found another number of components."""
     seed = [FIRST_DATA_SET + number, zlib.crc32(problem.name.encode()), round(100 * holes)]
     rng = np.random.default_rng(seed)
     x, truth = problem.draw(rng)
@@ -116,9 +122,13 @@ def _numbers(problem: Problem, number: int, holes: float, method: str) -> tuple[
         warnings.simplefilter("ignore")
         model = problem.model().fit(x)
         n_true = truth[problem.loadings].shape[1 if problem.loadings == "mixing" else 0]
+        table = model.intervals(x, method=method)
         if model.n_components_ != n_true:
-            return None, ""
-        table, narrow = model.intervals(x, method=method), model.intervals(x, method="mean-field")
+            others = [
+                [row[0], row[1], bool(row[8]), False, False, float(row[7] - row[6]), row[9]] for row in table.rows
+            ]
+            return None, others, table.method
+        narrow = model.intervals(method="mean-field")
     fitted = _fitted(model, problem.loadings)
     values = _values(truth_beside(problem, truth, fitted), list(map(str, model.get_feature_names_out())))
     by_mean_field = {row[:4]: (row[6], row[7]) for row in narrow.rows}
@@ -129,7 +139,7 @@ def _numbers(problem: Problem, number: int, holes: float, method: str) -> tuple[
             ends = by_mean_field.get((name, component, feature, view), (np.nan, np.nan))
             held, held_by_narrow = bool(low <= value <= high), bool(ends[0] <= value <= ends[1])
             numbers.append([name, component, bool(sound), held, held_by_narrow, float(high - low), why])
-    return numbers, table.method
+    return numbers, [], table.method
 
 
 def _fitted(model: Any, name: str) -> np.ndarray:
@@ -144,7 +154,7 @@ def _values(truth: dict[str, np.ndarray], names: Sequence[str]) -> dict[tuple[st
     values: dict[tuple[str, str, str], float] = {}
     for name, array in truth.items():
         for place in np.ndindex(array.shape):
-            if name in ("weights", "usage"):
+            if name in ("weights", "usage", "share"):
                 key = (name, names[place[0]], "")
             elif name == "covariances":
                 k, d, e = place

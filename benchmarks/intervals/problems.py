@@ -26,6 +26,11 @@ class Problem:
     n_sets: int = 100
 
 
+def _shares(variances: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """(K,), of the variance of a column, averaged over columns; `variances` (K, D) are those that components add."""
+    return np.asarray(np.mean(variances / (variances.sum(axis=0) + noise), axis=1))
+
+
 def _clusters(gap: float, n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
         centres, weights = np.array([[0.0, 0.0], [gap, 0.0]]), np.array([0.6, 0.4])
@@ -55,14 +60,17 @@ def _kinds(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
 def _switches(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     loadings, usage = np.array([[2.0, 2.0, 0.0, 0.0], [1.0, 2.0, 1.5, 0.0]]), np.array([0.45, 0.35])
     x = (rng.random((200, 2)) < usage) @ loadings + rng.normal(size=(200, 4))
-    return x, {"components": loadings, "usage": usage, "noise_variance": np.array(1.0)}
+    noise = np.ones(4)
+    share = _shares(loadings**2 * (usage * (1 - usage))[:, None], noise)
+    return x, {"components": loadings, "usage": usage, "noise_variance": np.array(1.0), "share": share}
 
 
 def _factor(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
         loadings, noise = np.array([[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]]), np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
         x = rng.normal(size=(n, 1)) @ loadings + rng.normal(size=(n, 6)) * np.sqrt(noise) + 1
-        return x, {"components": loadings, "noise_variance": noise, "mean": np.ones(6)}
+        share = _shares(loadings**2, noise)
+        return x, {"components": loadings, "noise_variance": noise, "mean": np.ones(6), "share": share}
 
     return draw
 
@@ -80,7 +88,8 @@ def _weak_factor(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
         ]
     )
     x = rng.normal(size=(150, 3)) @ loadings + rng.normal(size=(150, 9))
-    return x, {"components": loadings, "noise_variance": np.ones(9), "mean": np.zeros(9)}
+    share = _shares(loadings**2, np.ones(9))
+    return x, {"components": loadings, "noise_variance": np.ones(9), "mean": np.zeros(9), "share": share}
 
 
 def _two_close(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
@@ -96,13 +105,16 @@ def _causes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     on = (rng.random((300, 2)) < usage).astype(float)
     chance = 1 - (1 - leak) * np.prod(1 - on[:, :, None] * strength, axis=1)
     x = (rng.random((300, 6)) < chance).astype(float)
-    return x, {"components": strength, "usage": usage, "leak": leak}
+    caused = usage * strength.sum(axis=1)
+    share = caused / (caused.sum() + leak.sum())
+    return x, {"components": strength, "usage": usage, "leak": leak, "share": share}
 
 
 def _sources(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     mixing = np.array([[1.0, 0.5], [0.8, -0.6], [0.2, 1.0], [-0.7, 0.4], [0.5, 0.9]])
     x = rng.standard_t(4, size=(400, 2)) / np.sqrt(2) @ mixing.T + 0.4 * rng.normal(size=(400, 5))
-    return x, {"mixing": mixing, "noise_variance": np.full(5, 0.16)}
+    noise = np.full(5, 0.16)
+    return x, {"mixing": mixing, "noise_variance": noise, "share": _shares(mixing.T**2, noise)}
 
 
 def _views(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
@@ -110,7 +122,8 @@ def _views(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
         loadings = np.zeros((2, 12))
         loadings[0, :6], loadings[1, 6:] = [1.2, -1.0, 0.8, 1.0, -0.9, 1.1], [1.0, 0.9, -1.1, 0.8, 1.2, -1.0]
         x = rng.normal(size=(n, 2)) @ loadings + rng.normal(size=(n, 12))
-        return x, {"components": loadings, "noise_variance": np.ones(12)}
+        noise = np.ones(12)
+        return x, {"components": loadings, "noise_variance": noise, "share": _shares(loadings**2, noise)}
 
     return draw
 

@@ -68,15 +68,51 @@ def test_page_and_summary_tell_the_same_shares_and_columns() -> None:
         pytest.param(lambda: latens.FactorAnalysis(2, prior="ard"), id="relevant factors"),
         pytest.param(lambda: latens.NoisyICA(2, random_state=0), id="sources"),
         pytest.param(lambda: latens.BinaryFactorAnalysis(2, noise="diagonal", random_state=0), id="causes"),
+        pytest.param(lambda: latens.MultiViewFactorAnalysis(2, random_state=0), id="views"),
     ],
 )
-def test_intervals_of_shares_are_of_those_in_the_summary(make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("method", ["response", "mean-field"])
+def test_intervals_of_shares_are_of_those_in_the_summary(make: Callable[[], Any], method: str) -> None:
     X = rows() * UNITS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make().fit(X)
-        table = model.intervals(X, quantities=["share"])
+        table = model.intervals(X, method=method, quantities=["share"])
     np.testing.assert_allclose(np.asarray(table["estimate"], dtype=float), model.summary()["share"], rtol=0.05)
+
+
+def test_shares_of_causes_are_the_ones_expected_of_them() -> None:
+    rng = np.random.default_rng(3)
+    on = rng.random((300, 2)) < [0.45, 0.3]
+    strength = np.array([[0.8, 0.8, 0.7, 0.4, 0.02, 0.02], [0.02, 0.02, 0.4, 0.7, 0.8, 0.8]])
+    chance = 1 - 0.95 * np.prod(1 - on[:, :, None] * strength, axis=1)
+    X = (rng.random(chance.shape) < chance).astype(float)
+    model = latens.NoisyOr(2, random_state=0).fit(X)
+    for method in ("response", "mean-field", "gibbs"):
+        table = model.intervals(X, method=method, quantities=["share"])
+        assert np.all(np.abs(np.array(table["estimate"]) - model.share_) < 0.03), method
+        assert np.all(np.array(table["std"]) > 0.005), method
+
+
+def test_every_method_tells_shares_and_what_is_known_of_components() -> None:
+    rng, methods = np.random.default_rng(0), ("response", "mean-field", "bootstrap", "gibbs")
+    X = rng.normal(size=(80, 1)) @ np.ones((1, 4)) + rng.normal(size=(80, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(X)
+        tables = {method: model.intervals(X, method=method) for method in methods}
+        drawn = model.sample_posterior(50, method="gibbs", X=X)["share"]
+    response = tables["response"]
+    for table in tables.values():
+        assert table["parameter"].count("share") == model.n_components_
+        np.testing.assert_allclose(table.components["nats"], response.components["nats"], atol=0.1)
+        np.testing.assert_allclose(table.components["missing information"], response.components["missing information"])
+    assert drawn.shape == (50, model.n_components_)
+    of_shares = {
+        method: np.array([row[5] for row in table.rows if row[0] == "share"]) for method, table in tables.items()
+    }
+    assert np.all(of_shares["mean-field"] < of_shares["response"])
+    np.testing.assert_allclose(of_shares["gibbs"], of_shares["response"], rtol=0.25)
 
 
 def test_intervals_have_the_numbers_and_signs_of_the_factors_they_are_of() -> None:

@@ -370,11 +370,11 @@ class Answers(Intervals, TransformerMixin):
         whole = np.maximum(self._column_spread() ** 2, np.finfo(float).tiny)
         return np.asarray(np.mean(self._variance_by_column() / whole, axis=1))
 
-    def _shares_at(self, q: Any, stats: Any) -> Floats:
+    def _shares_at(self, q: Any) -> Floats:
         """(K,), the same shares were q the posterior: those of what would be published of it."""
         there = object.__new__(type(self))  # `copy` asks scikit-learn for a state, which takes longer than the answer
         there.__dict__.update(vars(self), posterior_=q)
-        for name, value in self._publish(q, stats, self._units).items():
+        for name, value in self._publish(q, self._state.stats, self._units).items():
             setattr(there, f"{name}_", value)
         return there._component_shares()
 

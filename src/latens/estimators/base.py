@@ -189,6 +189,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         `centred` whether the model has a location of its own, where that is not `_centred`.
         """
         with all_or_nothing(self), one_blas_thread():
+            began = time.process_time()
             self._check_common()
             data = check_data(self, X, sample_weight, known)
             self.__dict__.pop("_n_named", None)
@@ -232,6 +233,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 fit = replace(fit, converged=False)
             with held_back() as asked:
                 self._keep(model, units, fit)
+            self._fit_seconds = time.process_time() - began  # of CPU, by which later work is said to be long
         fit = replace(fit, interrupted=fit.interrupted or asked())
         if fit.interrupted:
             self._tell_interrupt(len(fit.trace), context.journal)

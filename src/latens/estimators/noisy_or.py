@@ -387,9 +387,12 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         """(K,), of the ones that each cause brought about."""
         return self.share_
 
-    def _shares_at(self, q: CausePosterior | RatePosterior, stats: Statistics) -> Floats:
-        # sums over the rows tell which ones a cause brought about
-        return np.asarray(self._model.importance(q, stats))
+    def _shares_at(self, q: CausePosterior | RatePosterior) -> Floats:
+        published = self._publish(
+            q, self._state.stats, self._units
+        )  # the ones expected of it, where rows are not asked
+        caused = np.sum(published["usage"][:, None] * published["components"], axis=1)
+        return np.asarray(caused / np.maximum(caused.sum() + published["leak"].sum(), np.finfo(float).tiny))
 
     def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         q = q.points if isinstance(q, RatePosterior) else q

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import latens
+from latens.inference.search.component_worth import fits_without
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(200, 1))
@@ -67,6 +68,20 @@ def test_a_single_factor_that_rows_hardly_show_is_not_sound() -> None:
         table = model.intervals(X, method="response")
     assert table.components["nats"][0] < 3
     assert not any(row[8] for row in table.rows if row[1])
+
+
+@pytest.mark.slow
+def test_what_the_bound_loses_by_independence_is_counted_in_the_worth_of_the_only_factor() -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(30, 1)) @ [[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]] + 0.7 * rng.normal(size=(30, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.FactorAnalysis(1, prior="ard").fit(X)
+    without = fits_without(model._model, *model._data_of_fit(X, {})[:1], model.posterior_)[0]
+    evidence = latens.metrics.log_evidence(model, X)
+    worth = nats(model, X)
+    assert worth > without.nats + 2
+    assert worth == pytest.approx(without.nats + evidence.value - model.elbo_, abs=1.5)
 
 
 def test_all_rows_are_in_the_only_cluster() -> None:

@@ -44,8 +44,9 @@ def farthest(model: Any, table: Any) -> dict[str, float]:
         parameter, component, feature, view, estimate, std, *_, sound, _ = row
         number = int(re.sub(r"\D", "", component)) if component else None
         one = places[parameter, number, feature, view]
-        if parameter == "share" and not isinstance(model, latens.MultiViewFactorAnalysis):
-            value = shown[component]  # shares of the summary, by column
+        if parameter == "share":  # those of the summary; of views as the model has them, not as samples show them
+            views = isinstance(model, latens.MultiViewFactorAnalysis)
+            value = model._shares_at(model.posterior_)[number] if views else shown[component]
         else:
             published = getattr(model, f"{parameter}_", None)
             if published is None:  # of classes, told as profiles_

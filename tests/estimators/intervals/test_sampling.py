@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import latens
-from latens.estimators.intervals import intervals as module
+from latens.estimators.intervals import by_sampling as module
 
 
 def two_told(gap: float, n: int = 120) -> tuple[Any, np.ndarray]:
@@ -32,11 +34,25 @@ def test_clusters_that_rows_hardly_tell_apart_are_sampled_and_it_is_said_why() -
 def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
     model, X = two_told(1.5)
+    model._fit_seconds = 1e-6
     table = model.intervals(X)
     assert table.method == "response"
     assert "but not sampled: it would take about" in table.note
     weighted = model.fit(X, sample_weight=np.full(len(X), 1.5)).intervals(X, sample_weight=np.full(len(X), 1.5))
     assert "but not sampled: rows with weights are not sampled" in weighted.note
+
+
+def test_sampling_may_take_as_long_as_three_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model, X = two_told(1.5)
+    assert 0 < model._fit_seconds < 30
+    monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
+    model._fit_seconds = 1000.0
+    assert model.intervals(X).method == "gibbs"
+    model._fit_seconds = 1e-3
+    assert re.search(r"it would take about \d+ s, \d+ times the fit", model.intervals(X).note)
+    latens.save(model, tmp_path / "fit.latens")  # also of two clusters where rows show one
+    loaded = latens.load(tmp_path / "fit.latens")
+    assert loaded._seconds_of_fit() == pytest.approx(sum(event.seconds for event in model.trace_))
 
 
 def test_clusters_that_are_told_apart_are_not_sampled_and_nothing_is_said() -> None:

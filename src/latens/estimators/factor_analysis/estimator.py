@@ -528,8 +528,12 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
     def _own_numbers(self, q: Any, stats: Statistics) -> dict[str, Any]:
         return self._publish(self._in_axes_of_fit(q), stats, self._units)
 
-    def _extra_numbers(self, q: Any, stats: Statistics) -> dict[str, Any]:
-        return super()._extra_numbers(self._in_axes_of_fit(q), stats)
+    def _extra_numbers(self, q: Any) -> dict[str, Any]:
+        return super()._extra_numbers(self._in_axes_of_fit(q))
+
+    def _published(self, q: Any, stats: Statistics) -> dict[str, Any]:
+        q = self._in_axes_of_fit(q)  # once for all of them
+        return {**self._publish(q, stats, self._units), "share": self._shares_at(q)}
 
     def _numbers_by_column(self, q: Any, stats: Statistics) -> dict[str, Any]:
         return self._publish(q, stats, self._units)

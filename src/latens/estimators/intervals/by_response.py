@@ -46,7 +46,7 @@ class ByResponse(DataOfFit):
         _numbers_by_column: Callable[[Any, Any], dict[str, Any]]
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
-        _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
+        _extra_numbers: Callable[[Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
@@ -71,14 +71,17 @@ class ByResponse(DataOfFit):
     def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
         published = self._published(response.chart.point, response.stats)
-        extra = set(self._extra_numbers(response.chart.point, response.stats))
-        of_sums = np.array([number.parameter in extra for number in numbers], dtype=bool)
-        own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_sums, of_sums))
+        if self._axes_by_rule:  # which looks at all columns
+            every = value_finder(numbers)
+            return every(published), response.jacobian(lambda q, _: every(self._published(q, response.stats)))
+        extra = set(self._extra_numbers(response.chart.point))
+        of_all = np.array([number.parameter in extra for number in numbers], dtype=bool)  # columns
+        own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
         find, find_others = value_finder(own), value_finder(others)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._moving_numbers(q, response.stats)))
+        jacobian[~of_all] = response.jacobian_of_point(lambda q: find(self._moving_numbers(q, response.stats)))
         if others:
-            jacobian[of_sums] = response.jacobian(lambda q, stats: find_others(self._extra_numbers(q, stats)))
+            jacobian[of_all] = response.jacobian(lambda q, _: find_others(self._extra_numbers(q)))
         return values_of(published, numbers), jacobian
 
     def _judged(
@@ -153,7 +156,7 @@ class ByResponse(DataOfFit):
             batches,
             self.posterior_,
             lambda q: find(self._numbers_by_column(q, self._state.stats)),
-            lambda q, stats: values_of(self._extra_numbers(q, stats), others),
+            lambda q, _: values_of(self._extra_numbers(q), others),
             sweep=sweep,
         )
         if found is None:

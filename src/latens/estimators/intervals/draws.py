@@ -12,7 +12,16 @@ from latens.array import Floats, Index
 from latens.core import Mirrored, Turnable
 from latens.estimators.intervals.table import PublishedNumber
 
-__all__ = ["PosteriorDraws", "chosen", "filled", "mean_squares", "named_as_in_fit", "of_view", "stacked"]
+__all__ = [
+    "PosteriorDraws",
+    "chosen",
+    "filled",
+    "mean_squares",
+    "named_as_in_fit",
+    "of_view",
+    "own_stream",
+    "stacked",
+]
 
 
 class PosteriorDraws(dict[str, Any]):
@@ -100,3 +109,8 @@ def mean_squares(drawn: Any) -> Floats:
     parts = drawn.values() if isinstance(drawn, Mapping) else [drawn]
     flat = np.concatenate([np.asarray(part).reshape(len(part), -1) for part in parts], axis=1)
     return np.asarray(np.mean(flat**2, axis=1))
+
+
+def own_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Random numbers that are not those of the seed itself, from which people also make their data."""
+    return rng.spawn(1)[0]

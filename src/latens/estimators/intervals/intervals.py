@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,22 +12,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.core import Compressing, Mirrored, Rows, State, Turnable, Walking, fewest_of
+from latens.core import Compressing, Loose, Mirrored, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
-from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, ByResponse
-from latens.estimators.intervals.draws import (
-    PosteriorDraws,
-    chosen,
-    filled,
-    mean_squares,
-    named_as_in_fit,
-    of_view,
-    stacked,
-)
+from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED
+from latens.estimators.intervals.by_sampling import BySampling
+from latens.estimators.intervals.draws import filled, own_stream, stacked
 from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
 from latens.estimators.intervals.table import (
-    AXES,
     INTERVAL_COLUMNS,
     Choice,
     IntervalTable,
@@ -40,12 +31,10 @@ from latens.estimators.intervals.table import (
 )
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
 from latens.estimators.rows.units import Units
-from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.search.component_worth import fits_without
+from latens.inference.search.component_worth import FitWithout, fits_without
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.bootstrap import refits
-from latens.inference.uncertainty.gibbs import BURN_IN, THINNING, Sampled, effective_size, gibbs, r_hat
-from latens.inference.uncertainty.response import respond
+from latens.inference.uncertainty.response import Response, respond
 from latens.models.known_codes import KNOWN
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -58,19 +47,13 @@ MOST_COORDINATES = 500  # up to which all second derivatives are taken
 N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
-N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
-FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
 FEWEST_NATS_UNSAMPLED = 3.0  # that components are worth, below which "auto" samples
-MOST_GIBBS_SECONDS = 30.0  # of CPU that it may take by the look of a few sweeps
-LOOKED_AT = 20  # sweeps, for that
-LONGER = 4  # times as long are chains that have not met
 STILL_NOISE = 1e-4  # spread of the log of a noise variance over refits, below which it stands at its floor
 HEYWOOD_NOTE = "noise of a column is at its floor (a Heywood case): factors follow the column"
-DISAGREEMENT = 1.1  # R-hat above which chains have not met
 
 
-class Intervals(ByResponse):
+class Intervals(BySampling):
     """Mixed into every estimator; reads the fitted model, its posterior and its publication."""
 
     if TYPE_CHECKING:
@@ -87,7 +70,7 @@ class Intervals(ByResponse):
         random_state: Any
         binary: ClassVar[bool]
         _publish: Callable[..., dict[str, Any]]
-        _shares_at: Callable[[Any, Any], Floats]
+        _shares_at: Callable[[Any], Floats]
         _feature_names: Callable[[], Floats]
         get_feature_names_out: Callable[[], Floats]
 
@@ -173,27 +156,25 @@ class Intervals(ByResponse):
                 numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
         elif method == "gibbs":
             numbers, answer, note = self._gibbs_answer(numbers, X, fit_params)
-            known = self._known_of_draws(numbers, answer, self._rows_in_blocks(X, fit_params))
+            known = self._known_beside(numbers, answer, self._rows_in_blocks(X, fit_params))
         elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
             method = "bootstrap"
             with one_blas_thread():
                 batches = self._rows_in_blocks(X, fit_params)
                 numbers, answer = self._bootstrap_answer(numbers, batches)
-                known = self._known_of_components(numbers, answer, self._sums(batches))
+            known = self._known_beside(numbers, answer, batches)
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
-            if X is not None and not isinstance(self._model, Walking):
-                self._data_of_fit(X, fit_params)  # refused where it is another's
-            method, drawn = "mean-field", self._names_of_own()
-            numbers = [number for number in numbers if number.parameter in drawn]
-            answer = self._mean_field_answer(numbers)
+            method, answer = "mean-field", self._mean_field_answer(numbers)
+            if has_rows and not isinstance(self._model, Walking):
+                data = self._data_of_fit(X, fit_params)  # refused where it is another's
+                known = known if large else self._known_by_response(*data)
         else:
             method = "response"
             with one_blas_thread():
                 batches, sweep = self._data_of_fit(X, fit_params)
                 response = respond(self._model, batches, self.posterior_, sweep=sweep)
                 numbers, answer = self._response_answer(numbers, response)
-                top = sum(self._bound_terms(response.chart.point, response.stats).values())
-                known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top)
+                known = self._known_of_response(numbers, answer, batches, sweep, response)
             if automatic and known.nats.min(initial=np.inf) < FEWEST_NATS_UNSAMPLED:
                 weakest = str(self.get_feature_names_out()[int(np.argmin(known.nats))])
                 note = f"{weakest} is worth {known.nats.min():.1f} nats, fewer than {FEWEST_NATS_UNSAMPLED:g}"
@@ -233,7 +214,7 @@ class Intervals(ByResponse):
         if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
-            draws = [self._own_numbers(self.posterior_.sample(rng), self._state.stats) for _ in range(n)]
+            draws = [self._published(self.posterior_.sample(rng), self._state.stats) for _ in range(n)]
             return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
             batches, sweep = self._data_of_fit(X, fit_params)
@@ -265,6 +246,7 @@ class Intervals(ByResponse):
         q: Any = None,
         top: float | None = None,
         which: Collection[int] | None = None,
+        response: Response | None = None,
     ) -> Components:
         """What components are worth, of the fit or of its optimum q where that and its bound are known.
 
@@ -277,6 +259,8 @@ class Intervals(ByResponse):
             return not_compared(self.n_components_, math.inf)
         q = self.posterior_ if q is None else q
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
+        if response is not None:
+            fits = [self._tightened(fit, response) for fit in fits]
         published = self._names_of_own()
         own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in published]
         of_components = [numbers[i] for i in own]
@@ -290,6 +274,47 @@ class Intervals(ByResponse):
             signed=isinstance(q, Turnable | Mirrored),
         )
 
+    def _tightened(self, fit: FitWithout, response: Response) -> FitWithout:
+        """With what the bound loses by holding the only factor's loadings and codes for independent.
+
+        Independent columns lose nothing. Several factors turn, along which no bound is a parabola: theirs is as it is.
+        """
+        model, q = self._model, response.chart.point
+        is_loose = isinstance(self._model, Loose) and model.exact_local(q) and not model.points
+        if not is_loose or fit.end.q.n_components:
+            return fit
+        return replace(fit, nats=fit.nats + response.slack, nats_at_once=fit.nats_at_once + response.slack)
+
+    def _known_of_response(
+        self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any], sweep: Sweep, response: Response
+    ) -> Components:
+        """What components are worth at the optimum, and what is missing of the information about each."""
+        top = sum(self._bound_terms(response.chart.point, response.stats).values())
+        known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top, response=response)
+        missing = np.full(self.n_components_, np.nan)
+        for number, lost in zip(numbers, answer.missing.tolist(), strict=True):
+            if number.component is not None:
+                missing[number.component] = np.fmax(missing[number.component], lost)
+        return replace(known, missing=missing)
+
+    def _known_by_response(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Components:
+        """The same for a table that is made in another way."""
+        with one_blas_thread():
+            response = respond(self._model, batches, self.posterior_, sweep=sweep)
+            return self._known_of_response(*self._response_answer(self._numbers(), response), batches, sweep, response)
+
+    def _known_beside(self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any]) -> Components:
+        """What is known of components beside draws or refits; of a large posterior by their spread."""
+        batches = self._sums(batches)
+        if Chart(self.posterior_).size <= MOST_COORDINATES:
+            return self._known_by_response(batches)
+        if answer.draws is not None:
+            with np.errstate(invalid="ignore"):
+                std = np.std(Scales(numbers).enter(answer.draws), axis=0)
+            answer = replace(answer, std=np.nan_to_num(std, nan=np.inf))
+        with one_blas_thread():
+            return self._known_of_components(numbers, answer, batches)
+
     def _is_indispensable(self, n: int) -> bool:
         """Whether the n components are one without which there is no fit, such as the only cluster."""
         fewest = fewest_of(self._model, self._state)
@@ -299,101 +324,12 @@ class Intervals(ByResponse):
         """Of what the posterior alone publishes; shares move with statistics, too."""
         return set(self._own_numbers(self.posterior_, self._state.stats))
 
-    def _cannot_sample(self, batches: Sequence[Any]) -> str:
-        model, name = self._model, type(self).__name__
-        if not isinstance(model, Sampled):
-            return f"{name} cannot be sampled yet"
-        if any(KNOWN in batch.aux for batch in batches):
-            return "rows whose codes are known are not sampled"
-        if any(batch.weight is not None for batch in batches):
-            return "rows with weights are not sampled"
-        if any(batch.seen is not None for batch in batches) and not model.samples_with_holes(self.posterior_):
-            return "rows with missing entries are sampled only where columns are independent"
-        return model.cannot_sample(self.posterior_)
-
-    def _not_to_be_sampled(self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]) -> str:
-        """Why "auto" does not sample, or ""."""
-        if any(self._may_be_turned(numbers)):
-            return "factors turn from draw to draw"
-        if X is None or self._is_in_blocks(self._fetched(X)):
-            return "it needs the rows in memory"
-        batches = self._rows_in_blocks(X, fit_params)
-        reason = self._cannot_sample(batches)
-        if reason:
-            return reason
-        n_sweeps = N_CHAINS * BURN_IN + N_GIBBS * THINNING
-        with one_blas_thread():
-            gibbs(self._model, batches, self.posterior_, 1, np.random.default_rng(0), burn_in=0, thinning=1)  # compiled
-            began = time.process_time()
-            gibbs(self._model, batches, self.posterior_, LOOKED_AT, np.random.default_rng(0), burn_in=0, thinning=1)
-        seconds = n_sweeps * (time.process_time() - began) / LOOKED_AT
-        return f"it would take about {seconds:.0f} s" if seconds > MOST_GIBBS_SECONDS else ""
-
-    def _gibbs_draws(
-        self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any], longer: int = 1
-    ) -> PosteriorDraws:
-        model, q, batches = self._model, self.posterior_, self._rows_in_blocks(X, fit_params)
-        reason = self._cannot_sample(batches)
-        if reason:
-            raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
-        each = max(FEWEST_OF_CHAIN, -(-n // N_CHAINS))
-        with one_blas_thread():
-            sweeps = {"burn_in": longer * BURN_IN, "thinning": longer * THINNING}
-            chains = [gibbs(model, batches, q, each, rng, **sweeps) for _ in range(N_CHAINS)]
-            reference = np.concatenate([np.asarray(local_fixed_point(model, q, batch).mean) for batch in batches])
-        published = [
-            self._own_numbers(named_as_in_fit(point, codes, reference), self._state.stats)
-            for chain in chains
-            for point, codes in zip(chain.points, chain.codes, strict=True)
-        ]
-        every = {name: stacked([draw[name] for draw in published]) for name in published[0]}
-        numbers = [name for name, value in every.items() if name in AXES and len(value)]
-        summaries = {name: mean_squares(every[name]).reshape(N_CHAINS, each) for name in numbers}
-        spaced = np.linspace(0, N_CHAINS * each - 1, n).astype(int)
-        draws = PosteriorDraws({name: chosen(value, spaced) for name, value in every.items()})
-        draws.r_hat = {name: r_hat(value) for name, value in summaries.items()}
-        draws.effective_size = {name: effective_size(value) for name, value in summaries.items()}
-        return draws
-
-    def _gibbs_answer(
-        self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
-    ) -> tuple[list[PublishedNumber], Answer, str]:
-        """Numbers, what draws tell of them, and what chains say of themselves; those that have not met go on longer."""
-        began = time.process_time()
-        draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params)
-        seconds = time.process_time() - began
-        if max(draws.r_hat.values()) > DISAGREEMENT and LONGER * seconds <= MOST_GIBBS_SECONDS:
-            draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params, LONGER)
-        numbers = [number for number in numbers if number.parameter in draws]
-        values = np.stack([of_view(draws[n.parameter], n.view)[(slice(None), *n.place)] for n in numbers], axis=1)
-        moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
-        numbers, values = [numbers[i] for i in moving], values[:, moving]
-        disagree = max(draws.r_hat.values()) > DISAGREEMENT
-        disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if disagree else ""
-        why = np.full(len(numbers), disagreement, dtype=object)
-        why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
-        self._doubt(numbers, why)
-        answer = Answer(
-            np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
-        )
-        least = min(draws.effective_size.values())
-        note = f"{N_CHAINS} chains, R-hat at most {max(draws.r_hat.values()):.2f}, effective size at least {least:.0f}."
-        return numbers, answer, note
-
-    def _known_of_draws(self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any]) -> Components:
-        """What components are worth, those of other fits being compared by the spread of draws."""
-        with np.errstate(invalid="ignore"):
-            std = np.std(Scales(numbers).enter(np.asarray(answer.draws)), axis=0)
-        linked = replace(answer, std=np.nan_to_num(std, nan=np.inf))
-        with one_blas_thread():
-            return self._known_of_components(numbers, linked, self._sums(batches))
-
-    def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
-        """Numbers that are published elsewhere than in `_publish`."""
-        return {"share": self._shares_at(q, stats)}
+    def _extra_numbers(self, q: Any) -> dict[str, Any]:
+        """(K,) each, numbers of components that are published elsewhere than in `_publish`."""
+        return {"share": self._shares_at(q)}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
-        return {**self._own_numbers(q, stats), **self._extra_numbers(q, stats)}
+        return {**self._own_numbers(q, stats), **self._extra_numbers(q)}
 
     def _own_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Numbers that a posterior tells, in data units: those that are published, and others with an interval."""
@@ -427,7 +363,7 @@ class Intervals(ByResponse):
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
         own = self._own_numbers(self.posterior_, self._state.stats)
-        extra = self._extra_numbers(self._state.q, self._state.stats)
+        extra = self._extra_numbers(self.posterior_)
         shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
         kind = getattr(self, "covariance_type", "")
         return published_numbers(
@@ -454,7 +390,7 @@ class Intervals(ByResponse):
     def _bootstrap_answer(
         self, numbers: list[PublishedNumber], batches: Sequence[Any]
     ) -> tuple[list[PublishedNumber], Answer]:
-        ends = refits(self._model, batches, self.posterior_, N_REFITS, _own_stream(generator(self.random_state)))
+        ends = refits(self._model, batches, self.posterior_, N_REFITS, own_stream(generator(self.random_state)))
         drawn = np.array([values_of(self._published(end.q, end.stats), numbers) for end in ends])
         moving = np.flatnonzero(np.ptp(drawn, axis=0) > 0)
         numbers, drawn = [numbers[i] for i in moving], drawn[:, moving]
@@ -482,9 +418,9 @@ class Intervals(ByResponse):
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)
-        draw = partial(self._own_numbers, stats=self._state.stats)
-        estimate = values_of(draw(self.posterior_), numbers)
-        drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
+        draw, find = partial(self._published, stats=self._state.stats), value_finder(numbers)
+        estimate = find(draw(self.posterior_))
+        drawn = np.array([find(draw(self.posterior_.sample(rng))) for _ in range(N_DRAWS)])
         with np.errstate(invalid="ignore"):
             std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0), nan=np.inf)
         chances = [i for i, n in enumerate(numbers) if n.parameter in CHANCES]
@@ -545,7 +481,7 @@ class Intervals(ByResponse):
         if answer.draws is not None:
             lower, upper = np.quantile(answer.draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             spread = answer.std
-        missing = np.full(len(names), np.nan)
+        missing = np.full(len(names), np.nan) if known.missing is None else known.missing.copy()
         columns = (part.tolist() for part in (answer.estimate, spread, lower, upper, answer.missing))
         rows = []
         for number, why, value, std, low, high, lost in zip(numbers, answer.why, *columns, strict=True):
@@ -559,8 +495,3 @@ class Intervals(ByResponse):
         each = zip(names, known.nats.tolist(), missing.tolist(), strict=True)
         of_components = Table(("component", "nats", "missing information"), tuple(each))
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method=method, components=of_components, note=note)
-
-
-def _own_stream(rng: np.random.Generator) -> np.random.Generator:
-    """Random numbers that are not those of the seed itself, from which people also make their data."""
-    return rng.spawn(1)[0]

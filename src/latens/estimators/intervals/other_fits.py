@@ -37,6 +37,7 @@ class Components:
 
     nats: Floats  # (K,), that it is worth; nan where no other fits were made
     why: list[str]  # (K,), why numbers of it are not sound; "" where they are
+    missing: Floats | None = None  # (K,), share of missing information; None where it is that of the numbers
 
 
 def not_compared(k: int, nats: float = math.nan) -> Components:

@@ -396,7 +396,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         counts = np.asarray(getattr(self, "classification_", np.zeros((0, 0))), dtype=np.float64)
         return np.asarray(counts.sum(axis=1) / counts.sum() if counts.sum() > 0 else self.weights_)
 
-    def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+    def _extra_numbers(self, q: Any) -> dict[str, Any]:
         return {}  # a cluster's share is its weight
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -37,7 +37,7 @@ from latens.estimators.multi_view.tables.blocks import covariates_of, explain_so
 from latens.estimators.multi_view.tables.input import is_in_blocks, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
-from latens.estimators.multi_view.tables.output import divided_shares, spread_by_column
+from latens.estimators.multi_view.tables.output import divided_shares, modelled_shares, spread_by_column
 from latens.estimators.multi_view.tables.split import split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, of_samples, tables_of
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
@@ -589,8 +589,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _component_shares(self) -> Floats:
         return divided_shares(**self.explained_)
 
-    def _shares_at(self, q: MultiViewPosterior, stats: Statistics) -> Floats:
-        return np.asarray(self._model.importance(q, stats))  # deviances would take a pass over the rows
+    def _shares_at(self, q: MultiViewPosterior) -> Floats:
+        return modelled_shares(q, self._state.stats)  # deviances would take a pass over the rows
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of; other fits, with other factors, have their own

@@ -116,6 +116,15 @@ class Response:
         """Nats still to be gained, were the bound a parabola."""
         return 0.5 * float(self.gradient @ self.covariance @ self.gradient)
 
+    @property
+    def slack(self) -> float:
+        """Nats that the bound loses by holding globals and codes for independent, were it a parabola.
+
+        Volumes of the two Gaussians: log det (-A) / 2 - log det (-H) / 2, over the directions that the rows tell.
+        """
+        values = self._spectrum[0]
+        return -0.5 * float(np.sum(np.log(np.minimum(values[values > self._least], 1.0))))
+
     @cached_property
     def covariance(self) -> Floats:
         """(P, P), (-H)^-1 over the directions that the rows tell."""

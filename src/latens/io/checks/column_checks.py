@@ -38,11 +38,12 @@ def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n
             raise FileRefused("its sums are not those of its kinds of columns.")
     table = attributes.get("classification_")
     living = len(living_components(model, state)[0])
-    if table is not None and (table.shape != (living, living) or not (table >= 0).all()):
+    counts = (living, state.q.n_components)  # all of them with prune=False
+    if table is not None and (table.shape not in [(k, k) for k in counts] or not (table >= 0).all()):
         raise FileRefused(f"classification_ has shape {table.shape}; expected ({living}, {living}), counts.")
     lost = attributes.get("lost_rows_")
     if lost is not None and (
-        lost.shape != (2, living) or not (lost >= 0).all() or not isinstance(learnt, NormalWishart)
+        lost.shape not in [(2, k) for k in counts] or not (lost >= 0).all() or not isinstance(learnt, NormalWishart)
     ):
         raise FileRefused(f"lost_rows_ has shape {lost.shape}; expected (2, {living}), rows of full covariances.")
 

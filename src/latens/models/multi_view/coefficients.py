@@ -398,6 +398,21 @@ class ViewStatistics(Statistics):
         count = np.maximum(self.count, np.finfo(float).tiny)[:, None]
         return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))
 
+    def column_shares(self, p: ViewPosterior, n_groups: int) -> Floats:
+        """(K,), share in the variance of a column that each factor of variance 1 has, averaged over columns.
+
+        Units of columns change nothing, and factors of p need not be those that were summed: what entries weigh is
+        what their levels have been summed with.
+        """
+        first = self.pull.shape[1] - p.mean.shape[1] + p.n_components  # levels stand behind the factors
+        levels = diagonal_places(self.pull.shape[1])[first : first + n_groups]
+        weights = p.noise.mean * self.gram[:, levels].sum(axis=1)
+        if self.free_gram is not None:
+            weights = weights + self.free_gram[:, levels].sum(axis=1)
+        signals = weights[:, None] * p.weights.mean**2
+        whole = np.maximum(self.count + signals.sum(axis=1), np.finfo(float).tiny)
+        return np.asarray(np.mean(signals / whole[:, None], axis=0))
+
     def shares(self, p: ViewPosterior) -> tuple[Floats, Floats]:
         """(K,) each, the part of each factor in signal and noise together: in units of the noise, and in variance."""
         signals, tiny = self.signals(p), np.finfo(float).tiny

@@ -16,7 +16,7 @@ from latens.estimators.frames.raw_frames import in_types_of
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.models.multi_view.explained import column_variance
-from latens.models.multi_view.model import MultiViewPosterior, View
+from latens.models.multi_view.model import MultiViewPosterior, MultiViewStatistics, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
@@ -25,6 +25,7 @@ __all__ = [
     "divided_shares",
     "explained_table",
     "filled",
+    "modelled_shares",
     "named_codes",
     "quantile_by_view",
     "row_labels",
@@ -134,6 +135,15 @@ def divided_shares(total: Floats, per_factor: Floats) -> Floats:
     """(K,), what all factors explain, averaged over views, divided in proportion to what each explains alone."""
     alone = per_factor.mean(axis=(0, 1))
     return np.asarray(total.mean() * alone / max(float(alone.sum()), np.finfo(float).tiny))
+
+
+def modelled_shares(q: MultiViewPosterior, stats: MultiViewStatistics) -> Floats:
+    """(K,), share of each factor in the variance of a column, averaged over columns and then over views.
+
+    What the model says of factors of variance 1, where `explained_` counts what its samples show.
+    """
+    n_groups, parts = len(stats.sizes), stats.views.items()
+    return np.asarray(np.mean([part.column_shares(q.views[name], n_groups) for name, part in parts], axis=0))
 
 
 def quantile_by_view(
