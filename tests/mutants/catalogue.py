@@ -368,8 +368,8 @@ ESTIMATORS = (
     Mutant(
         "missing entries take part in the unit of the rows",
         "estimators/rows/units.py",
-        "gaps = (block.x / divisor - like(mean, block.x)) * block.mask",
-        "gaps = block.x / divisor - like(mean, block.x)",
+        "gaps = gaps if block.seen is None else gaps * block.mask",
+        "gaps = gaps * 1",
         "tests/estimators/rows/test_units_and_sampling.py",
     ),
     Mutant(
