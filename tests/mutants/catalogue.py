@@ -369,7 +369,7 @@ ESTIMATORS = (
         "missing entries take part in the unit of the rows",
         "estimators/rows/units.py",
         "gaps = gaps if block.seen is None else gaps * block.mask",
-        "gaps = gaps * 1.0",
+        "gaps = gaps * 1",
         "tests/estimators/rows/test_units_and_sampling.py",
     ),
     Mutant(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import count
-from threading import Event, Lock
-from typing import Any, Protocol, TypeVar, cast
-from weakref import WeakKeyDictionary
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,9 +30,8 @@ __all__ = [
 T = TypeVar("T")
 
 FEW_NUMBERS = 2**15  # whose sum takes less time than to wait for the interpreter
-MOST_WAITING = 64  # sums of so few numbers that wait until there is no other block to take
+MOST_WAITING = 64  # sums of so few numbers that are left for the end of a pass
 SECONDS_BETWEEN_LOOKS = 0.1  # at a pass: how far it is, and whether somebody wants to stop it
-SECONDS_FOR_NEXT = 0.005  # that a thread stays for the next pass: longer than most global steps, and soon over
 
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
 
@@ -46,102 +44,32 @@ def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tup
 
 @dataclass(frozen=True)
 class ThreadedSweep:
-    """Blocks on threads of a pool and the one that asks, each of which takes another as soon as it is done with one."""
+    """Blocks on a pool of threads, each of which takes the next one as soon as it is done with one."""
 
     pool: ThreadPoolExecutor
     n_threads: int = 32  # at most: those of a smaller pool leave nothing to do for the others
 
     def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
         share, n_noted = _Share(step, batches, warm), 0
-
-        def tell() -> None:
-            nonlocal n_noted
-            while n_noted < share.n_done:
-                n_noted += 1
-                note_blocks(n_noted, len(batches))
-
-        crew = _crew(self.pool)
-        crew.call(self.pool, share, min(self.n_threads, len(batches)) - 1)
+        under_way = [self.pool.submit(share.work) for _ in range(min(self.n_threads, len(batches)))]
         try:
-            share.work(tell)
-            while not share.finished.wait(SECONDS_BETWEEN_LOOKS):
-                tell()
-            if share.error is not None:
-                raise share.error
-            tell()
+            while n_noted < len(batches):
+                done = wait(under_way, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_EXCEPTION).done
+                for future in done:
+                    future.result()
+                while n_noted < share.n_done:
+                    n_noted += 1
+                    note_blocks(n_noted, len(batches))
         finally:
             share.is_over = True  # after an error or an interrupt: blocks that have not begun never will
-            crew.dismiss()
         return tuple(share.answers), share.total()
-
-
-class _Helper:
-    """A thread that waits for the next pass."""
-
-    def __init__(self) -> None:
-        self.bell, self.share = Lock(), cast("_Share | None", None)
-        self.bell.acquire()
-
-
-class _Crew:
-    """Threads of a pool that stay for the next pass: a task for each of them, pass by pass, takes as long as a block.
-
-    They leave the pool to others when none comes soon.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._idle, self._n_there = Lock(), list[_Helper](), 0
-        self._under_way: _Share | None = None
-
-    def call(self, pool: ThreadPoolExecutor, share: _Share, n: int) -> None:
-        with self._lock:
-            self._under_way = share
-            n_more = max(n - self._n_there, 0)
-            self._n_there += n_more
-            for _ in range(min(n, len(self._idle))):
-                helper = self._idle.pop()
-                helper.share = share
-                helper.bell.release()
-        for _ in range(n_more):
-            pool.submit(self._serve, share)
-
-    def dismiss(self) -> None:
-        """The pass is over: nobody is to keep its blocks."""
-        self._under_way = None
-
-    def _serve(self, share: _Share | None) -> None:
-        helper = _Helper()
-        while True:
-            if share is not None:
-                share.work()
-            with self._lock:
-                if self._under_way is not None and self._under_way is not share:
-                    share = self._under_way  # which began before this thread was done with the last
-                    continue
-                self._idle.append(helper)
-            share = None
-            if not helper.bell.acquire(timeout=SECONDS_FOR_NEXT):
-                with self._lock:
-                    if helper in self._idle:
-                        self._idle.remove(helper)
-                        self._n_there -= 1
-                        return
-                helper.bell.acquire()  # it has rung in between
-            share, helper.share = helper.share, None
-
-
-_crews: WeakKeyDictionary[ThreadPoolExecutor, _Crew] = WeakKeyDictionary()
-
-
-def _crew(pool: ThreadPoolExecutor) -> _Crew:
-    return _crews.setdefault(pool, _Crew())
 
 
 class _Share:
     """The blocks of one pass, which threads take one by one; whoever has the second of two sums adds them.
 
     Neither a thread nor the one that waits for all hands a block over: each time would be a wait for the interpreter.
-    Nor do threads with blocks to take add sums of few numbers, unless there are many: those do who find no other block.
+    Nor do threads add sums of few numbers, unless there are many of them: at the end nobody waits for who does.
     """
 
     def __init__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> None:
@@ -149,25 +77,19 @@ class _Share:
             raise ValueError(f"{len(batches)} blocks and {len(warm)} local posteriors do not belong together.")
         self.step, self.batches, self.warm = step, batches, warm
         self.answers: list[Any] = [None] * len(batches)
-        self.is_over, self.n_done, self.finished = False, 0, Event()
-        self.error: BaseException | None = None
-        self._next, self._lock, self._n_adding = count(), Lock(), 0
+        self.is_over, self.n_done = False, 0
+        self._next, self._lock = count(), Lock()
         self._sums = dict[tuple[int, int], Any]()  # by level and place: of 2^level blocks each
-        self._most_waiting: int | None = None  # sums that wait for an idle thread; not known before the first
+        self._most_waiting: int | None = None  # sums that are left for the end; not known before the first
 
-    def work(self, tell: Callable[[], None] | None = None) -> None:
+    def work(self) -> None:
         try:
             while not self.is_over and (number := next(self._next)) < len(self.batches):
                 self.answers[number], statistics = self.step(self.batches[number], self.warm[number])
                 self._add(number, statistics)
-                if tell is not None:
-                    tell()
-            while (pair := self._taken_pair()) is not None:
-                level, place, left, right = pair
-                self._put(level + 1, place // 2, left + right)
-        except BaseException as error:  # noqa: BLE001 (it is raised where the pass was asked for)
-            self.is_over, self.error = True, error
-            self.finished.set()
+        except BaseException:
+            self.is_over = True
+            raise
 
     def _add(self, place: int, total: Any) -> None:
         """As `tree_sum` does: neighbours in pairs, then pairs of pairs."""
@@ -184,28 +106,13 @@ class _Share:
             total = other + total if place % 2 else total + other
             level, place = level + 1, place // 2
 
-    def _taken_pair(self) -> tuple[int, int, Any, Any] | None:
-        """Two sums that wait for each other, out of those that wait; None where there are none, or all is done."""
-        with self._lock:
-            sums = self._sums
-            pair = next((at for at in sums if at[1] % 2 == 0 and (at[0], at[1] + 1) in sums), None)
-            if self.is_over or pair is None:
-                if self.n_done == len(self.batches) and not self._n_adding:
-                    self.is_over = True  # what is left has no neighbour
-                    self.finished.set()
-                return None
-            self._n_adding += 1
-            level, place = pair
-            return level, place, sums.pop(pair), sums.pop((level, place + 1))
-
-    def _put(self, level: int, place: int, total: Any) -> None:
-        with self._lock:
-            self._sums[level, place] = total
-            self._n_adding -= 1
-
     def total(self) -> Any:
-        """Of sums that have no neighbour, from right to left."""
-        (*rest, (_, total)) = sorted(self._sums.items(), key=lambda item: -item[0][0])
+        """Of neighbours that are left, and then of what has none, from right to left."""
+        sums = self._sums
+        while (pair := next((at for at in sums if at[1] % 2 == 0 and (at[0], at[1] + 1) in sums), None)) is not None:
+            level, place = pair
+            sums[level + 1, place // 2] = sums.pop(pair) + sums.pop((level, place + 1))
+        (*rest, (_, total)) = sorted(sums.items(), key=lambda item: -item[0][0])
         for _, part in reversed(rest):
             total = part + total
         return total

@@ -190,7 +190,7 @@ def test_numbers_of_the_host_arrive_whole_while_the_host_goes_on() -> None:
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (700, 7), (5000, 20), (2500, 63)])
 def test_codes_of_complete_samples_and_their_products(n: int, k: int) -> None:
     """Sums are as near to those in double precision as single precision allows, and on no side of them."""
-    from latens.array.kernels.row_posteriors.joint_codes_triton import codes_on_gpu
+    from latens.array.kernels.joint_codes_triton import codes_on_gpu
 
     rng = np.random.default_rng(n)
     drive, shift = (part.astype(np.float32) for part in (rng.normal(size=(k, n)), rng.normal(size=k)))

@@ -46,14 +46,14 @@ def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_
     from latens.array.kernels.spike_slab_numba import N_SIDE, spike_sweep
 
     n, k = drive.shape
-    found, gain = np.empty((5, k, n), drive.dtype), np.empty(n, drive.dtype)
+    on, slab, variance, mean, square = np.empty((5, k, n), drive.dtype)
+    gain = np.empty(n, drive.dtype)
     used, entropy, size = sums = np.empty((3, k), drive.dtype)
     problem = (np.ascontiguousarray(part.T) for part in (drive, gram))
     prior = (np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision)))
     started = np.ascontiguousarray(start.T)
-    spike_sweep(*problem, pair_places(k), scale, *prior, started, *found, gain, sums, N_SIDE)
-    on, slab, variance, mean, square = (part.T for part in found)
-    return Spikes(on, slab, variance, mean, square, gain, used, entropy, size)
+    spike_sweep(*problem, pair_places(k), scale, *prior, started, on, slab, variance, mean, square, gain, sums, N_SIDE)
+    return Spikes(on.T, slab.T, variance.T, mean.T, square.T, gain, used, entropy, size)
 
 
 def sweep_spikes_plain(

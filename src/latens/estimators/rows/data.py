@@ -159,7 +159,7 @@ class InMemory:
     def sweep(
         self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int, posteriors: str = "recompute"
     ) -> Sweep:
-        return serial_sweep if pool is None else ThreadedSweep(pool, n_threads)
+        return serial_sweep if pool is None else ThreadedSweep(pool)
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         parts = self.batches(model.floats_per_row(q.n_components))

@@ -122,7 +122,7 @@ def _codes_on_gpu(batch: Rows, drive: Array, shift: Array) -> tuple[Array, Array
     """(z, 1) of rows of single precision on a GPU, and sums of its products by chunks; None elsewhere."""
     if not is_on_gpu(drive) or batch.weight is not None or drive.dtype != array_namespace(drive).float32:
         return None
-    from latens.array.kernels.row_posteriors.joint_codes_triton import MOST_CODES, codes_on_gpu
+    from latens.array.kernels.joint_codes_triton import MOST_CODES, codes_on_gpu
 
     found: tuple[Array, Array] | None = None
     if codes_on_gpu is not None and drive.shape[0] <= MOST_CODES:
