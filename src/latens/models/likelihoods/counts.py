@@ -56,10 +56,12 @@ LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
-NARROW = 0.1  # variance of log rates up to which moments tell the limits of counts
+LEAST_SPREAD = 0.1  # variance of log rates up to which moments tell the limits of counts
 SIZE_OF_NORMAL = 30.0  # of gamma noise, from which it is as good as log-normal
 LOG_OF_MANY = 3.0  # log of counts from which they are as good as continuous
-ALIKE = np.array([0.04, 0.1, 0.02])  # of log rates, logarithms of their variance and of sizes: limits are found once
+STEPS_OF_LIMITS = np.array(
+    [0.04, 0.1, 0.02]
+)  # of log rates, logarithms of their variance and of sizes: limits are found once
 REACH, STEPS_OF_RATES = (
     5.0,
     (81, 31),
@@ -231,7 +233,7 @@ class Counts(Likelihood):
         few = gamma & (size > SIZE_OF_NORMAL)  # gamma noise that is as good as log-normal
         normal, size = np.where(few, 1 / np.where(few, size, 1.0), normal), np.where(few, np.inf, size)
         spread = np.clip(host(variance), 0.0, LARGEST_LOG) + normal
-        wide = spread > NARROW
+        wide = spread > LEAST_SPREAD
         if not wide.any():
             return sides
         level = host(mean) + host(self._shift(columns, mean)) - 0.5 * normal
@@ -322,8 +324,8 @@ def wide_limits(level: Floats, spread: Floats, size: Floats, tail: float) -> lis
         counts = np.floor(np.exp(np.clip(end, -LARGEST_LOG, LARGEST_LOG)))
         few = np.flatnonzero((end < LOG_OF_MANY) | np.isfinite(size))
         keys = np.stack([level, np.log(spread), np.log(size)], axis=1)[few]
-        places, where = np.unique(np.round(keys / ALIKE), axis=0, return_inverse=True)
-        alike, found = ALIKE * places, np.empty(len(places))
+        places, where = np.unique(np.round(keys / STEPS_OF_LIMITS), axis=0, return_inverse=True)
+        alike, found = STEPS_OF_LIMITS * places, np.empty(len(places))
         for own, steps in zip((np.isinf(alike[:, 2]), np.isfinite(alike[:, 2])), STEPS_OF_RATES, strict=True):
             variance, sizes = np.exp(alike[own, 1:].T)
             found[own] = _least_count(alike[own, 0], variance, sizes, at, steps)
