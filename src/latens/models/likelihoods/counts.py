@@ -56,16 +56,13 @@ LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
-LEAST_SPREAD = 0.1  # variance of log rates up to which moments tell the limits of counts
+LEAST_SPREAD = 0.1  # variance of log rates above which moments do not tell the limits of counts
 SIZE_OF_NORMAL = 30.0  # of gamma noise, from which it is as good as log-normal
 LOG_OF_MANY = 3.0  # log of counts from which they are as good as continuous
-STEPS_OF_LIMITS = np.array(
-    [0.04, 0.1, 0.02]
-)  # of log rates, logarithms of their variance and of sizes: limits are found once
-REACH, STEPS_OF_RATES = (
-    5.0,
-    (81, 31),
-)  # deviations of log rates to either side; rates summed without and with gamma noise
+# of log rates, and of logarithms of their variances and sizes: counts within them have the same limits
+STEPS_OF_LIMITS = np.array([0.04, 0.1, 0.02])
+# standard deviations of log rates to either side, and rates that are summed, without and with gamma noise
+REACH, STEPS_OF_RATES = 5.0, (81, 31)
 RARE_START, COMMON_START = (
     (0.05, 10.0),
     (0.05, 100.0),
