@@ -47,6 +47,24 @@ def test_the_mean_and_variance_of_new_counts_are_those_of_draws(rare: float) -> 
 
 
 @pytest.mark.parametrize("rare", [0.0, 1.0])
+@pytest.mark.parametrize("level", [-1.0, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize(("tau", "variance"), [(0.15, 0.3), (0.15, 0.01), (2.0, 2.0), (50.0, 0.5), (20.0, 0.02)])
+def test_limits_leave_out_as_many_new_counts_as_they_say(
+    rare: float, level: float, tau: float, variance: float
+) -> None:
+    rng, known = np.random.default_rng(0), Columns(KnownGamma(np.array([tau])))
+    likelihood = NegativeBinomial(np.array([rare]))
+    eta = likelihood.link(np.exp([level]), known)
+    draws = likelihood.draw(eta + np.sqrt(variance) * rng.normal(size=(100_000, 1)), known, rng)
+    low, high = likelihood.between(eta[None], np.array([[variance]]), known, 0.05)
+    share = 0.008 if tau < 20 or variance > 0.1 else 0.015  # of moments
+    assert np.mean(draws < low) < 0.05 + share
+    assert np.mean(draws <= low) > 0.05 - share
+    assert np.mean(draws > high) < 0.05 + share
+    assert np.mean(draws >= high) > 0.05 - share
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0])
 def test_a_level_is_predicted_by_its_own_link_and_has_no_deviance(rare: float) -> None:
     likelihood, columns = PoissonCounts(np.array([rare])), Columns(KnownGamma(np.array([2.5])))
     level = np.array([[1.0], [7.0], [400.0]])

@@ -32,6 +32,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.special import betainc, gammaincc, ndtri
 from scipy.stats import nbinom, poisson
 
 from latens.array import Array, Floats, Index
@@ -55,6 +56,13 @@ LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
+LEAST_SPREAD = 0.1  # variance of log rates above which moments do not tell the limits of counts
+SIZE_OF_NORMAL = 30.0  # of gamma noise, from which it is as good as log-normal
+LOG_OF_MANY = 3.0  # log of counts from which they are as good as continuous
+# of log rates, and of logarithms of their variances and sizes: counts within them have the same limits
+STEPS_OF_LIMITS = np.array([0.04, 0.1, 0.02])
+# standard deviations of log rates to either side, and rates that are summed, without and with gamma noise
+REACH, STEPS_OF_RATES = 5.0, (81, 31)
 RARE_START, COMMON_START = (
     (0.05, 10.0),
     (0.05, 100.0),
@@ -213,6 +221,25 @@ class Counts(Likelihood):
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
         return count_limits(mean, variance, tail)
 
+    def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
+        """By the distribution of rates itself where these are wide: a negative binomial of its moments is mostly 0."""
+        sides = self.limits(*self.expect(mean, variance, columns), tail)
+        gamma = host(self._gamma(mean)) > 0
+        size = np.where(gamma, self._size(columns), np.inf)
+        normal = np.where(gamma, 0.0, 1 / np.maximum(columns.noise.mean, LEAST_TAU))
+        few = gamma & (size > SIZE_OF_NORMAL)  # gamma noise that is as good as log-normal
+        normal, size = np.where(few, 1 / np.where(few, size, 1.0), normal), np.where(few, np.inf, size)
+        spread = np.clip(host(variance), 0.0, LARGEST_LOG) + normal
+        wide = spread > LEAST_SPREAD
+        if not wide.any():
+            return sides
+        level = host(mean) + host(self._shift(columns, mean)) - 0.5 * normal
+        ends = wide_limits(level[wide], spread[wide], np.broadcast_to(size, spread.shape)[wide], tail)
+        found = [np.array(host(side)) for side in sides]
+        for side, end in zip(found, ends, strict=True):
+            side[wide] = end
+        return like(found[0], mean), like(found[1], mean)
+
     @classmethod
     def refusal(cls, look: Look) -> str | None:
         return refused_counts(look)
@@ -279,6 +306,53 @@ def count_limits(mean: Array, variance: Array, tail: float) -> tuple[Array, Arra
     ]
     low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
     return low, high
+
+
+def wide_limits(level: Floats, spread: Floats, size: Floats, tail: float) -> list[Floats]:
+    """Limits (E,) of counts whose log rate is Normal(level, spread), times gamma noise of that size, inf for none.
+
+    Large counts are as good as continuous; of others chances are summed over rates, once for all that are alike.
+    """
+    ends = []
+    for at in (tail, 1 - tail):
+        z, end = float(ndtri(at)), level
+        for _ in range(20):  # the noise of a Poisson variable adds 1 / rate to the variance of its logarithm
+            end = level + z * np.sqrt(spread + np.exp(-np.clip(end, 0.0, LARGEST_LOG)))
+        counts = np.floor(np.exp(np.clip(end, -LARGEST_LOG, LARGEST_LOG)))
+        few = np.flatnonzero((end < LOG_OF_MANY) | np.isfinite(size))
+        keys = np.stack([level, np.log(spread), np.log(size)], axis=1)[few]
+        places, where = np.unique(np.round(keys / STEPS_OF_LIMITS), axis=0, return_inverse=True)
+        alike, found = STEPS_OF_LIMITS * places, np.empty(len(places))
+        for own, steps in zip((np.isinf(alike[:, 2]), np.isfinite(alike[:, 2])), STEPS_OF_RATES, strict=True):
+            variance, sizes = np.exp(alike[own, 1:].T)
+            found[own] = _least_count(alike[own, 0], variance, sizes, at, steps)
+        counts[few] = found[where.ravel()]
+        ends.append(counts)
+    return ends
+
+
+def _least_count(level: Floats, spread: Floats, size: Floats, chance: float, steps: int) -> Floats:
+    """(E,), the least count that is not exceeded with that chance, by bisection."""
+    points = np.linspace(-REACH, REACH, steps)
+    masses = np.exp(-0.5 * points**2) / np.exp(-0.5 * points**2).sum()
+    rates = np.exp(np.clip(level[:, None] + np.sqrt(spread)[:, None] * points, -LARGEST_LOG, LARGEST_LOG))
+    gamma = np.isfinite(size)
+    own = np.where(gamma, size, 1.0)[:, None]
+    low, high = np.full(len(level), -1.0), np.ceil((rates[:, -1] + 10) * (1 + 20 / own[:, 0]))
+    for _ in range(80):
+        going = np.flatnonzero(high - low > np.maximum(1.0, 1e-3 * high))
+        if not len(going):
+            break
+        middle = np.floor(np.expm1(0.5 * (np.log1p(low[going] + 1) + np.log1p(high[going] + 1)))) - 1
+        middle = np.clip(middle, low[going] + 1, high[going] - 1)
+        above, smooth = np.empty((len(going), len(points))), gamma[going]
+        upto = middle[:, None] + 1
+        above[~smooth] = gammaincc(upto[~smooth], rates[going[~smooth]])
+        share = own[going[smooth]] / (own[going[smooth]] + rates[going[smooth]])
+        above[smooth] = betainc(own[going[smooth]], upto[smooth], share)
+        enough = above @ masses >= chance
+        high[going], low[going] = np.where(enough, middle, high[going]), np.where(enough, low[going], middle)
+    return high
 
 
 def refused_counts(look: Look) -> str | None:
