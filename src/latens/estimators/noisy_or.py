@@ -150,7 +150,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     Examples
     --------
     >>> import latens
-    >>> X, truth = latens.datasets.make_noisy_or(1000, random_state=0)
+    >>> X, truth = latens.datasets.make_noisy_or(500, random_state=0)
     >>> model = latens.NoisyOr(12, random_state=0).fit(X)
     >>> model.n_components_
     8
