@@ -26,10 +26,12 @@ from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import ViewFindings, densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
-from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
+from latens.estimators.multi_view.tables.level_columns import contracted, nearest_levels, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import check_likelihoods
 from latens.estimators.multi_view.tables.output import (
     as_given,
+    asked_chances,
+    chances_by_name,
     explained_table,
     filled,
     named_codes,
@@ -177,9 +179,10 @@ class MultiViewAnswers(ViewFindings, Answers):
     ) -> Any:
         """All views with what is missing filled in, in data units.
 
-        Chances for binary views, expected counts, the most probable level of categories (`impute_proba` has their
-        chances); the deviation of a level is that of whether it is right. A data frame of mixed columns comes back
-        with the types that it has, also in columns of yes and no. Their uncertainty is as in `transform`.
+        Chances for binary views, expected counts and values of scales, the most probable level of categories
+        (`impute_proba` has the chances of levels), whose deviation is that of whether it is right. A data frame of
+        mixed columns comes back with the types that it has, also in columns of yes and no, and scales at the level
+        nearest to what is expected. Their uncertainty is as in `transform`.
 
         Parameters
         ----------
@@ -263,6 +266,7 @@ class MultiViewAnswers(ViewFindings, Answers):
             return as_given(
                 *joined(wide, layout), given if layout.wholes else views, table.row_names, typed=not numbers
             )
+        wide = wide if numbers else nearest_levels(wide, self.layout_)
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
@@ -287,15 +291,14 @@ class MultiViewAnswers(ViewFindings, Answers):
             that it shows.
         """
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
-        chances = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))[0]
-        layout, xp = self.layout_, array_namespace(chances)
-        bounds = dict(zip(layout.views, layout.bounds, strict=True))
-        found = {view: own.probabilities(chances[:, bounds[view]]) for view, own in layout.levels.items()}
+        q, layout = self.posterior_, self.layout_
+        chances, *scales = self._ask(table.rows, lambda rows, local: asked_chances(self._model, q, rows, local))
+        found, xp = chances_by_name(layout, chances, scales), array_namespace(chances)
         if frame_encoding(self) is None:
             return found
-        for view, names in zip(layout.views, layout.features, strict=True):
+        for view, columns, names in zip(layout.views, layout.bounds, layout.features, strict=True):
             if self.likelihoods_[view] == "bernoulli":
-                yes = chances[:, bounds[view]]
+                yes = chances[:, columns]
                 found[view] = {name: xp.stack([1 - yes[:, d], yes[:, d]], axis=1) for d, name in enumerate(names)}
         return found
 
