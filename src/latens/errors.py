@@ -192,6 +192,10 @@ class UnseenLevels(LatensWarning):
     """Some values of a column, or items of lists, were not there when the model was fitted: they are left out."""
 
 
+class AssumedOrder(LatensWarning):
+    """A column of text is to be a scale, and nothing says in which order its levels stand."""
+
+
 class AbsentColumns(LatensWarning):
     """Some columns of the model are not in a table: they are taken as missing in every row."""
 

@@ -32,6 +32,7 @@ BAD: dict[str, tuple[np.ndarray, str, str, str]] = {
     "all missing": (np.full(N, np.nan), "categorical", "no value at all", "leave the column out"),
     "many levels": (np.arange(10_000.0), "categorical", "levels", "Join rare levels, or choose 'gaussian'"),
     "many steps": (np.arange(10_000.0), "ordinal", "levels", "Join rare levels, or choose 'gaussian'"),
+    "no steps": (np.full(N, np.nan), "ordinal", "no value at all", "leave the column out"),
     "negative counts": (FINE["poisson"] - 1, "poisson", "negative|-1", "counts from 0, or choose 'gaussian'"),
     "fractional counts": (
         FINE["poisson"] + 0.5,

@@ -128,7 +128,13 @@ def touch_steps(level, mean, squares, cuts, top, widths, seen, weight, below, ab
     """
     n, d = mean.shape
     keep, at, spare = np.empty(d), np.empty(d), np.empty(d)
-    has, cut, xi, power, curve = np.empty((2, d)), np.empty((2, d)), np.empty((2, d)), np.empty((2, d)), np.empty((2, d))
+    has, cut, xi, power, curve = (
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+    )
     for i in range(n):
         there, times = seen[min(i, len(seen) - 1)], weight[i] if len(weight) else 1.0
         for j in range(d):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.errors import MissingCodes, UnusedColumns, warn
+from latens.errors import AssumedOrder, MissingCodes, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
@@ -151,9 +151,29 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     tell_several_ways(kept)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
+    _tell_orders([column for column in kept if chosen.get(column.name) == "ordinal" and column.name not in scales])
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(kept), X), kinds | ordinal
+
+
+def _tell_orders(scales: Sequence[Column]) -> None:
+    """Warn of scales of text whose order nothing says; numbers have one."""
+    unsaid = [
+        column
+        for column in scales
+        if column.kind == "category" and any(plain_number(level) is None for level in column.levels)
+    ]
+    if unsaid:
+        first, taken = unsaid[0].name, [f"{column.name} ({' < '.join(column.levels)})" for column in unsaid]
+        warn(
+            AssumedOrder(
+                f"{len(unsaid)} column(s) are to be ordinal, and nothing says the order of their levels, which is "
+                f"taken as it stands: {listed(taken, 4, str)}.",
+                f"Give them an order: X[{first!r}] = pandas.Categorical(X[{first!r}], categories=[...], ordered=True) "
+                "with the levels from low to high, or polars.Enum.",
+            )
+        )
 
 
 def _remedies(X: Any, raw: RawTable, unused: Sequence[Column], texts: Sequence[str]) -> list[str]:

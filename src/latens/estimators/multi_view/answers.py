@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from latens.estimators.multi_view.tables.output import (
     filled,
     named_codes,
     quantile_by_view,
+    quantiles_of,
     row_labels,
     spreads_of_levels,
     strongest,
@@ -226,8 +228,8 @@ class MultiViewAnswers(ViewFindings, Answers):
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            sides = self._limits(table.rows, 0.5 * (1 - share))
-            more = [self._given_back(contracted(filled(table.rows, side), self.layout_), given, table, X)
+            sides = self._ask(table.rows, partial(self._model.limits, self.posterior_, tail=0.5 * (1 - share)))
+            more = [self._given_back(contracted(filled(table.rows, self._leave(side)), self.layout_), given, table, X)
                     for side in sides]  # fmt: skip
         elif return_std:
             wide = filled(table.rows, std, spread=True)
@@ -236,16 +238,12 @@ class MultiViewAnswers(ViewFindings, Answers):
             more = [self._given_back(wide, given, table, X, numbers=True)]
         levels = []
         for level in asked.levels:
-            side = self._limits(table.rows, min(level, 1 - level))[level > 0.5]
+            (side,) = self._ask(table.rows, partial(quantiles_of, self._model, self.posterior_, level=level))
+            side = self._leave(side)
             levels.append(quantile_by_view(table.rows, mean, side, self._model.views, self.layout_, level))
         draws = self._completed(table.rows, asked.n_draws)
         tables = [[self._given_back(wide, given, table, X) for wide in each] for each in (levels, draws)]
         return asked.answer(self._given_back(contracted(whole, self.layout_), given, table, X), more, *tables)
-
-    def _limits(self, rows: Rows, tail: float) -> list[Array]:
-        """Low and high (n, D) in data units, beyond each of which a new entry falls with the chance `tail`."""
-        sides = self._ask(rows, lambda part, local: self._model.limits(self.posterior_, part, local, tail))
-        return [self._leave(side) for side in sides]
 
     def _completed(self, rows: Rows, n_draws: int) -> list[Array]:
         """Tables (n, D) as read, with missing entries drawn."""

@@ -269,6 +269,10 @@ class Likelihood:
         """The same, eta being normal with that mean and variance."""
         return self.limits(*self.expect(mean, variance, columns), tail)
 
+    def quantile(self, mean: Array, variance: Array, columns: Columns, level: float) -> Array:
+        """(n, D), what a new entry is below with the chance `level`, likewise."""
+        return self.between(mean, variance, columns, min(level, 1 - level))[level > 0.5]
+
     @classmethod
     def refusal(cls, look: Look) -> str | None:
         """What is wrong with a view that holds such values, and what to do; None where nothing is."""

@@ -39,7 +39,8 @@ NAMES: dict[str, str] = {
 }
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
-    kind.name: kind for kind in (Gaussian, Student, Bernoulli, Categorical, OrderedLogit, PoissonCounts, NegativeBinomial)
+    kind.name: kind
+    for kind in (Gaussian, Student, Bernoulli, Categorical, OrderedLogit, PoissonCounts, NegativeBinomial)
 }
 
 MEASUREMENTS = tuple(name for name, kind in LIKELIHOODS.items() if kind.has_unit)  # whose values have a unit

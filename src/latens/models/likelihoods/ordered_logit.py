@@ -47,6 +47,7 @@ SHORTENINGS = 40  # halvings of a step after which a column stays where it is
 NODES = 7  # of slopes and curvatures, which are smooth
 FARTHEST = 30.0  # from the outermost cut, where eta is looked for
 HALVINGS = 60  # of that search
+LEAST_NEARER = 1e-12  # by which the chance of a narrower range must be nearer
 LEAST_SHARE = 1e-3  # of the way from one level to the next, from the ends of which a mean level is kept
 
 
@@ -67,6 +68,11 @@ class Cuts(Parameters):
         """(D, C - 1), the cuts."""
         steps = np.concatenate([np.zeros((len(self.gaps), 1)), np.cumsum(self.gaps, axis=1)], axis=1)
         return np.asarray(steps - np.sum(self.shares * steps, axis=1, keepdims=True))
+
+    @property
+    def by_column(self) -> list[Floats]:
+        """(C_d - 1,) each: the cuts of columns."""
+        return [own[real] for own, real in zip(self.values, self.shares > 0, strict=True)]
 
     @cached_property
     def top(self) -> Floats:
@@ -107,7 +113,8 @@ class Cuts(Parameters):
         def height(cuts: Floats, gaps: Floats) -> Floats:
             with np.errstate(divide="ignore", invalid="ignore"):
                 narrow = np.where(inner > 0, inner * np.log(-np.expm1(-gaps)), 0.0)
-            return np.sum(np.where(real, pull * cuts - 0.5 * weight * cuts**2, 0.0), axis=1) + np.sum(narrow, axis=1)
+            near = np.where(real, pull * cuts - 0.5 * weight * cuts**2, 0.0)
+            return np.asarray(near.sum(axis=1) + narrow.sum(axis=1))
 
         now = self
         for _ in range(MOST_STEPS):
@@ -296,7 +303,7 @@ class OrderedLogit(Likelihood):
         """Mean and variance of the value, given the chances of levels."""
         values = [like(each, chances[0]) for each in self.values.T]
         mean = sum(p * v for p, v in zip(chances, values, strict=True))
-        return mean, sum(p * (v - mean) ** 2 for p, v in zip(chances, values, strict=True))  # type: ignore[return-value]
+        return mean, sum(p * (v - mean) ** 2 for p, v in zip(chances, values, strict=True))
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         return self._moments(self.chances(eta, columns))[0]
@@ -363,13 +370,40 @@ class OrderedLogit(Likelihood):
         return np.take_along_axis(self.values.T, reached, axis=0)
 
     def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
-        """The first levels at which chances add up to so much."""
+        """Of all ranges of levels that are left as the less probable end goes, the one of nearest chance.
+
+        Ends beyond which too little falls would hold 97 % and more of scales of five levels where 90 % are asked for.
+        """
         xp, chances = array_namespace(mean), self.level_chances(mean, variance, columns)
-        low, high, total = like(self.values[:, 0], mean) + 0 * mean, like(self.values[:, 0], mean) + 0 * mean, 0 * mean
-        for here, value in zip(chances[:-1], self.values.T[1:], strict=True):
-            total, next_one = total + here, like(value, mean)
-            low, high = xp.where(total < tail, next_one, low), xp.where(total < 1 - tail, next_one, high)
-        return low, high
+        within, n, top = sum(chances), len(chances), like(columns.parameters.top, mean)
+        low, high = 0 * mean, top + 0 * mean
+        best, wanted = (low, high, xp.abs(within - (1 - 2 * tail))), 1 - 2 * tail
+        for _ in range(n - 1):
+            first, last = _chosen(chances, low), _chosen(chances, high)
+            rises = xp.astype(first <= last, mean.dtype)
+            within, low, high = within - xp.minimum(first, last), low + rises, high - (1 - rises)
+            off = xp.where(low <= high, xp.abs(within - wanted), xp.full_like(mean, xp.inf))
+            nearer = off < best[2] - LEAST_NEARER
+            best = tuple(xp.where(nearer, now, then) for now, then in zip((low, high, off), best, strict=True))
+        values = [like(each, mean) + 0 * mean for each in self.values.T]
+        return _chosen(values, best[0]), _chosen(values, best[1])
+
+    def quantile(self, mean: Array, variance: Array, columns: Columns, level: float) -> Array:
+        """The first level at which chances add up to so much."""
+        xp, total = array_namespace(mean), 0 * mean
+        found = like(self.values[:, 0], mean) + total
+        for here, value in zip(self.level_chances(mean, variance, columns), self.values.T[1:], strict=False):
+            total = total + here
+            found = xp.where(total < level, like(value, mean), found)
+        return found
 
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
         raise NotImplementedError("mean and variance do not tell how levels are spread; `between` knows their chances.")
+
+
+def _chosen(of_levels: list[Array], number: Array) -> Array:
+    """(n, D), of arrays by level the entries at these levels."""
+    xp, found = array_namespace(number), 0 * number
+    for c, values in enumerate(of_levels):
+        found = xp.where(number == c, values, found)
+    return found

@@ -268,7 +268,7 @@ class ViewPosterior:
         return moved
 
     def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any] | None:
-        """Derivatives of the view's part of the bound at fixed sums; None where its likelihood does not have its own."""
+        """Derivatives of the view's part of the bound at fixed sums; None where its likelihood lacks its own."""
         d, k = self.weights.on.shape
         of_parameters = None if self.parameters is None else self.parameters.slopes(stats, self.mean)
         if (of_parameters is None) != (self.parameters is None):

@@ -43,6 +43,7 @@ __all__ = [
 
 LEVEL_KINDS = ("categorical", "ordinal")
 MOST_LEVELS = 100  # that one column may have
+FEW_LEVELS = 20  # of a scale, also where most of them occur once
 
 
 @record
@@ -192,7 +193,9 @@ class ScaleColumns(LevelColumns):
 
     def by_name(self, chances: Array) -> dict[str, Array]:
         """(n, C) of each column by its name, from the chances (n, D, C) of all, of which the last may be of none."""
-        return {name: chances[:, d, : len(own)] for d, (name, own) in enumerate(zip(self.names, self.levels, strict=True))}
+        return {
+            name: chances[:, d, : len(own)] for d, (name, own) in enumerate(zip(self.names, self.levels, strict=True))
+        }
 
 
 def nearest_levels(wide: Array, layout: Layout) -> Array:
@@ -229,6 +232,12 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
                 f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels; at most "
                 f"{MOST_LEVELS} can be learnt. Join rare levels, or choose 'gaussian' if they are measurements."
             )
+        once = len(values) > FEW_LEVELS and len(place) < 2 * len(values)
+        if kind == "ordinal" and once and np.any(values != np.round(values)):
+            raise ValueError(
+                f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels with fractions in "
+                f"{len(place)} rows; choose 'gaussian' for measurements, or round them to a few steps."
+            )
         if kind == "categorical":
             times = np.bincount(place, counted[shown], len(values))
             values = values[np.lexsort((values, -times))]  # the most common first
@@ -246,7 +255,7 @@ def levels_of(table: WideTable, kinds: Mapping[str, str]) -> dict[str, LevelColu
 
 
 def with_levels(table: WideTable, levels: Mapping[str, LevelColumns]) -> WideTable:
-    """The table with columns of categories as yes/no columns; levels that the fit did not see are counted in a warning."""
+    """The table with categories as yes/no columns; levels that the fit did not see are counted in a warning."""
     if not levels:
         return table
     layout, rows, xp = table.layout, table.rows, array_namespace(table.rows.x)

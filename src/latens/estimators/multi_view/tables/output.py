@@ -30,6 +30,7 @@ __all__ = [
     "filled",
     "named_codes",
     "quantile_by_view",
+    "quantiles_of",
     "row_labels",
     "spread_by_column",
     "spreads_of_levels",
@@ -159,9 +160,13 @@ def quantile_by_view(
     return array_namespace(mean).concat(parts, axis=1)
 
 
-def asked_chances(
-    model: MultiView, q: MultiViewPosterior, batch: Rows, local: Codes
-) -> tuple[Array, ...]:
+def quantiles_of(model: MultiView, q: MultiViewPosterior, batch: Rows, local: Codes, level: float) -> tuple[Array]:
+    """(n, D), what a new value of every entry is below with the chance `level`."""
+    parts = [view.likelihood.quantile(*where, level) for view, where in model.predictors(q, batch, local)]
+    return (array_namespace(batch.x).concat(parts, axis=1),)
+
+
+def asked_chances(model: MultiView, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, ...]:
     """Expectations (n, D) of all entries, and of each view of scales the chances (n, D, C) of their levels."""
     xp, means, scales = array_namespace(batch.x), [], []
     for view, where in model.predictors(q, batch, local):
