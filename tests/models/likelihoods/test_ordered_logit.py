@@ -164,6 +164,9 @@ def test_limits_hold_as_much_as_levels_allow() -> None:
         low, high = (int(side[0, 0]) for side in kind.between(*where, 0.05))
         assert abs(chances[low : high + 1].sum() - 0.9) <= abs(1 - 0.9) + 1e-12
         assert high - low < 4 or chances[[0, -1]].min() > 0.04
+        normal = [int(side[0, 0]) for side in kind.limits(*kind.expect(*where), 0.05)]
+        assert abs(normal[0] - low) <= 1
+        assert abs(normal[1] - high) <= 1
 
 
 def test_slopes_and_curvatures_are_those_of_the_log_chance_and_a_sure_level_has_no_deviance() -> None:

@@ -182,9 +182,8 @@ class MultiViewAnswers(ViewFindings, Answers):
         """All views with what is missing filled in, in data units.
 
         Chances for binary views, expected counts and values of scales, the most probable level of categories
-        (`impute_proba` has the chances of levels), whose deviation is that of whether it is right. A data frame of
-        mixed columns comes back with the types that it has, also in columns of yes and no, and scales at the level
-        nearest to what is expected. Their uncertainty is as in `transform`.
+        (`impute_proba` has all chances), whose deviation is that of whether it is right. A data frame of mixed columns
+        has its types, scales at the level nearest to what is expected. Their uncertainty is as in `transform`.
 
         Parameters
         ----------
@@ -239,8 +238,8 @@ class MultiViewAnswers(ViewFindings, Answers):
         levels = []
         for level in asked.levels:
             (side,) = self._ask(table.rows, partial(quantiles_of, self._model, self.posterior_, level=level))
-            side = self._leave(side)
-            levels.append(quantile_by_view(table.rows, mean, side, self._model.views, self.layout_, level))
+            views = self._model.views
+            levels.append(quantile_by_view(table.rows, mean, self._leave(side), views, self.layout_, level))
         draws = self._completed(table.rows, asked.n_draws)
         tables = [[self._given_back(wide, given, table, X) for wide in each] for each in (levels, draws)]
         return asked.answer(self._given_back(contracted(whole, self.layout_), given, table, X), more, *tables)

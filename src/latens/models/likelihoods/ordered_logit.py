@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.special import ndtri
 
 from latens.array import Array, Floats
 from latens.array.fields import positive, record, sized
@@ -45,7 +46,7 @@ HALF_AN_ENTRY = 0.5  # that the prior knows in each gap: those of a level that n
 MOST_STEPS, LAST_STEP = 30, 1e-9  # of Newton's method, and their size at the end
 SHORTENINGS = 40  # halvings of a step after which a column stays where it is
 NODES = 7  # of slopes and curvatures, which are smooth
-FARTHEST = 30.0  # from the outermost cut, where eta is looked for
+MOST_BEYOND = 30.0  # beyond the outermost cuts, between which eta is looked for
 HALVINGS = 60  # of that search
 LEAST_NEARER = 1e-12  # by which the chance of a narrower range must be nearer
 LEAST_SHARE = 1e-3  # of the way from one level to the next, from the ends of which a mean level is kept
@@ -332,8 +333,8 @@ class OrderedLogit(Likelihood):
 
     def link(self, level: Floats, columns: Columns) -> Floats:
         cuts = columns.parameters
-        low = np.zeros_like(level) + cuts.values.min(axis=1) - FARTHEST
-        high = np.zeros_like(level) + cuts.values.max(axis=1) + FARTHEST
+        low = np.zeros_like(level) + cuts.values.min(axis=1) - MOST_BEYOND
+        high = np.zeros_like(level) + cuts.values.max(axis=1) + MOST_BEYOND
         edge = LEAST_SHARE * (self.values[:, -1] - self.values[:, 0])
         wanted = np.clip(level, self.values[:, 0] + edge, self.values[:, -1] - edge)
         for _ in range(HALVINGS):
@@ -398,7 +399,10 @@ class OrderedLogit(Likelihood):
         return found
 
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
-        raise NotImplementedError("mean and variance do not tell how levels are spread; `between` knows their chances.")
+        """The levels nearest to those of a normal; `between` knows the chances of levels, and is nearer."""
+        reach = float(ndtri(1 - tail)) * array_namespace(mean).sqrt(variance)
+        values = [like(each, mean) + 0 * mean for each in self.values.T]
+        return _chosen(values, self.numbers(mean - reach)), _chosen(values, self.numbers(mean + reach))
 
 
 def _chosen(of_levels: list[Array], number: Array) -> Array:
