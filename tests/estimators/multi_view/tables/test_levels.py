@@ -193,6 +193,14 @@ def test_columns_that_are_no_categories_are_refused(column: np.ndarray, message:
         model().fit({"survey": y})
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_measurements_of_few_rows_are_no_scale() -> None:
+    y = made(kind="ordinal")[1][:60]
+    y[:, 0] = np.random.default_rng(0).normal(size=60)
+    with pytest.raises(ValueError, match="has 60 levels with fractions in 60 rows; choose 'gaussian'"):
+        model("ordinal").fit({"survey": y})
+
+
 @pytest.mark.parametrize("kind", ["categorical", "ordinal"])
 def test_streams_learn_levels_while_they_wait(kind: str) -> None:
     _, y = made(kind=kind)
