@@ -44,6 +44,7 @@ __all__ = ["Cuts", "OrderedLogit"]
 PRECISION = 0.01  # of the prior of a cut
 HALF_AN_ENTRY = 0.5  # that the prior knows in each gap: those of a level that no row shows do not meet
 MOST_STEPS, LAST_STEP = 30, 1e-9  # of Newton's method, and their size at the end
+ROUNDING = 1e-14  # relative, of a height
 SHORTENINGS = 40  # halvings of a step after which a column stays where it is
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_BEYOND = 30.0  # beyond the outermost cuts, between which eta is looked for
@@ -111,28 +112,28 @@ class Cuts(Parameters):
     def improved(self, sums: Any, coefficients: Floats) -> Cuts:
         (pull, weight, inner), real = self._parabola(sums, coefficients), self.shares > 0
 
-        def height(cuts: Floats, gaps: Floats) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                narrow = np.where(inner > 0, inner * np.log(-np.expm1(-gaps)), 0.0)
-            near = np.where(real, pull * cuts - 0.5 * weight * cuts**2, 0.0)
-            return np.asarray(near.sum(axis=1) + narrow.sum(axis=1))
+        def height(at: Cuts) -> Floats:
+            near = np.where(real, pull * at.values - 0.5 * weight * at.values**2, 0.0)
+            return np.asarray(near.sum(axis=1) + np.sum(inner * np.log(-np.expm1(-at.gaps)), axis=1))
 
         now = self
         for _ in range(MOST_STEPS):
-            step = _newton(now, pull, weight, inner, real)
-            before, length, left = height(now.values, now.gaps), np.ones(len(step)), np.full(len(step), True)
-            for _ in range(SHORTENINGS):
-                gaps = now.gaps + length[:, None] * np.where(real[:, 1:], np.diff(step, axis=1), 0.0)
-                cuts = now.values + length[:, None] * step
-                left = np.any(gaps <= 0, axis=1) | ~(height(cuts, np.maximum(gaps, np.finfo(float).tiny)) >= before)
-                if not left.any():
-                    break
-                length = np.where(left, 0.5 * length, length)
-            length = np.where(left, 0.0, length)
-            moved = length[:, None] * np.diff(step, axis=1)
-            now = Cuts(now.gaps + np.where(real[:, 1:], moved, 0.0), self.shares)
-            if not np.any(np.abs(moved) > LAST_STEP * (1 + now.gaps)):
+            step = np.where(real[:, 1:], np.diff(_newton(now, pull, weight, inner, real), axis=1), 0.0)
+            far = np.any(np.abs(step) > LAST_STEP * (1 + now.gaps), axis=1)
+            if not far.any():
                 break
+            before, length = height(now), far.astype(float)
+            least = before - ROUNDING * (1 + np.abs(before))
+            for _ in range(SHORTENINGS):
+                gaps = now.gaps + length[:, None] * step
+                reached = height(Cuts(np.maximum(gaps, np.finfo(float).tiny), self.shares))
+                lower = far & (np.any(gaps <= 0, axis=1) | ~(reached >= least))
+                if not lower.any():
+                    break
+                length = np.where(lower, 0.5 * length, length)
+            else:
+                length = np.where(lower, 0.0, length)
+            now = Cuts(now.gaps + length[:, None] * step, self.shares)
         return now
 
     def log_prior(self) -> float:
@@ -256,7 +257,8 @@ class OrderedLogit(Likelihood):
             weighted = part.weigh(regressors)
             counted = xp.concat([part.weigh(xp.ones_like(regressors[:, :1])), weighted], axis=1)
             counts = host(part.cached(f"counts {self._key}", lambda: self._counts(part)))
-            pull = cross_sums(weighted, self._halves(part, cuts)).T
+            halves = part.cached(f"halves {self._key}", lambda: self._halves(part))
+            pull = cross_sums(weighted, halves).T
             products = sum_steps(level, below, above, counted, cuts.values.shape[1])
             return np.concatenate([base[:, None], counts, pull, products.reshape(len(pull), -1)], axis=1)
 
@@ -268,10 +270,10 @@ class OrderedLogit(Likelihood):
         each = [masked(xp.astype(level == c, rows.x.dtype), rows.seen) for c in range(self.values.shape[1])]
         return np.stack([column_sums(rows.weigh(here)) for here in each], axis=1)
 
-    def _halves(self, rows: Rows, cuts: Cuts) -> Array:
+    def _halves(self, rows: Rows) -> Array:
         """(n, D), responses without the cuts: 1/2 at the highest level, -1/2 at the lowest, 0 between."""
         xp, level, kind = array_namespace(rows.x), self._levels(rows), rows.x.dtype
-        ends = xp.astype(level > 0, kind) - xp.astype(level < like(cuts.top, rows.x), kind)
+        ends = xp.astype(level > 0, kind) - xp.astype(level < like(self.first.top, rows.x), kind)
         return masked(0.5 * ends, rows.seen)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:
