@@ -210,10 +210,10 @@ def test_text_that_is_to_be_a_scale_needs_an_order_and_scales_are_filled_with_le
     import pandas as pd
 
     frame, _ = people()
-    with pytest.warns(AssumedOrder, match=r"taken as it stands: species \(Adelie < Chinstrap < Gentoo\)") as told:
+    with pytest.warns(AssumedOrder, match=r"taken as it stands: species \(Adelie < Chinstrap < Gentoo\)") as warned:
         model = fitted(frame, likelihoods={"species": "ordinal"})
     remedy = "X['species'] = pandas.Categorical(X['species'], categories=[...], ordered=True)"
-    assert any(remedy in str(each.message) for each in told)
+    assert any(remedy in str(each.message) for each in warned)
     assert set(model.impute(frame)["species"]) == {"Adelie", "Chinstrap", "Gentoo"}
     ordered = pd.Categorical(frame["species"], ["Adelie", "Chinstrap", "Gentoo"], ordered=True)
     steps = np.array([1, 2, 5, 10])[np.digitize(frame["height"].fillna(170), [165, 170, 175])]
