@@ -41,6 +41,8 @@ SECTIONS = (
     Section("multi-view.recovery", "default fits: factors found, and the time", "views.contest:recovery"),
     Section("multi-view.binary", "rare binary entries predicted", "views.contest:rare_binaries"),
     Section("multi-view.kinds", "views of each kind beside an oracle", "views.kinds:run"),
+    Section("multi-view.scales", "simulated scales beside an oracle", "views.scales:simulated"),
+    Section("multi-view.real-scales", "hidden cells of real scales by kind of view", "views.scales:real"),
     Section("multi-view.held-out", "CPU until hidden entries are predicted, beside mofapy2", "views.held_out:run"),
     Section("multi-view.memory", "memory beyond the data, beside mofapy2", "views.contest:memory"),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TABLES", "MixedTable"]
+__all__ = ["TABLES", "MixedTable", "of_statsmodels"]
 
 MOST_ROWS = 500
 
@@ -32,7 +32,7 @@ def _cars() -> Any:
     return local_data.cars().drop(columns=["Name", "Year"])
 
 
-def _statsmodels(name: str) -> Any:
+def of_statsmodels(name: str) -> Any:
     from importlib import import_module
 
     return import_module(f"statsmodels.datasets.{name}").load_pandas().data
@@ -73,7 +73,7 @@ TABLES = (
     MixedTable("rossi", lambda: _file("lifelines", "datasets/rossi.csv"),
                ("arrest", "fin", "race", "wexp", "mar", "paro")),
     MixedTable("lung", lambda: _file("lifelines", "datasets/lung.csv"), ("status", "sex", "ph.ecog"), ("inst",)),
-    MixedTable("anes96", lambda: _statsmodels("anes96"), ("vote",), ("popul",)),
-    MixedTable("fair", lambda: _statsmodels("fair"), ("occupation", "occupation_husb", "religious")),
+    MixedTable("anes96", lambda: of_statsmodels("anes96"), ("vote",), ("popul",)),
+    MixedTable("fair", lambda: of_statsmodels("fair"), ("occupation", "occupation_husb", "religious")),
     MixedTable("wine", _wine, ("cultivar",)),
 )  # fmt: skip

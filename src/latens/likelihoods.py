@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from latens.array.fields import record, sized
 from latens.array.kernels.quadratic_bounds import masked
-from latens.models.likelihoods.bernoulli import Bernoulli, Categorical, Ordinal
+from latens.models.likelihoods.bernoulli import Bernoulli, Categorical
 from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import (
@@ -22,6 +22,7 @@ from latens.models.likelihoods.interface import (
     Tangent,
     averages,
 )
+from latens.models.likelihoods.ordered_logit import OrderedLogit
 from latens.models.likelihoods.student import Student
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
     "Likelihood",
     "Look",
     "NegativeBinomial",
-    "Ordinal",
+    "OrderedLogit",
     "Parameters",
     "PoissonCounts",
     "Predictor",

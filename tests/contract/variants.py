@@ -132,6 +132,8 @@ def _view(x: np.ndarray, likelihood: str, number: int) -> np.ndarray:
     x = np.roll(x, number, axis=1)
     if likelihood == "bernoulli":
         return np.where(np.isnan(x), np.nan, x > 0.4).astype(x.dtype)
+    if likelihood == "ordinal":
+        return np.clip(np.floor(x), -1, 2)
     if likelihood == "negative-binomial" and number == 1:  # common counts
         return np.floor(np.exp(np.clip(x, -2, 3) + 4))
     return np.floor(np.exp(np.clip(x, -2, 3))) if likelihood in ("poisson", "negative-binomial") else x
@@ -243,10 +245,12 @@ def _views() -> dict[str, Variant]:
         "views-counts": {"likelihoods": ("poisson",)},
         "views-rare-counts": {"likelihoods": ("negative-binomial",)},
         "views-common-counts": {"likelihoods": ("gaussian", "negative-binomial")},
+        "views-scales": {"likelihoods": ("ordinal",)},
         "views-mixed": {"likelihoods": ("gaussian", "bernoulli", "poisson")},
         "views-outliers": {"likelihoods": ("student", "gaussian")},
         "views-dense": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_loadings": False}},
         "views-groups": {"likelihoods": ("gaussian", "bernoulli"), "groups": True},
+        "views-scales-groups": {"likelihoods": ("gaussian", "ordinal"), "groups": True},
         "views-covariates": {"likelihoods": ("gaussian", "bernoulli"), "covariates": True},
         "views-precision": {"likelihoods": ("gaussian", "gaussian"), "precision": True},
         "views-sparse-codes": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_factors": True}},

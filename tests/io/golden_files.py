@@ -109,6 +109,9 @@ _KINDS = [
     "regression-mixed",
 ]
 _SINCE_2 = ["classes-levels", "classes-mixed"]  # came after version 1
+_SINCE_5 = [
+    "views-scales"
+]  # those of version 5 are of scales as yes/no columns, which nothing but files holds any more
 _WITH_HOLES = ["binary-ard-exact-diagonal", "factors-ml", "factors-ard", "mixture-full-process", "views-groups"]
 GOLDEN = {
     golden.name: golden
@@ -118,7 +121,8 @@ GOLDEN = {
         Golden("factors-many-patterns", holes=True),
         Golden("views-long-groups", streamed=True),
         Golden("views-long-counts", streamed=True),
-        *(Golden(kind, streamed) for kind in _SINCE_2 for streamed in (False, True)),
+        *(Golden(kind, streamed) for kind in [*_SINCE_2, *_SINCE_5] for streamed in (False, True)),
+        Golden("views-scales", holes=True, weighted=True),
     ]
 }
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from latens.array import Floats, Index
 from latens.estimators.fitted_parts import has_fitted_parts
+from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns
 from latens.estimators.multi_view.tables.wide import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.interop.samples import scores_of
@@ -34,7 +35,7 @@ from latens.system.atomic_write import replacing
 from latens.system.optional_imports import require
 
 # what MOFA2 knows instead of a likelihood that it does not have
-NEAREST = {"student": "gaussian", "categorical": "bernoulli", "ordinal": "bernoulli", "negative-binomial": "poisson"}
+NEAREST = {"student": "gaussian", "categorical": "bernoulli", "ordinal": "gaussian", "negative-binomial": "poisson"}
 
 __all__ = ["write_mofa2"]
 
@@ -142,6 +143,13 @@ def _in_data_units(
     return found
 
 
+def _nearest(kind: str, levels: LevelColumns | None) -> str:
+    """MOFA2's name of a likelihood, or of the one that is nearest; scales of earlier fits are yes/no columns."""
+    if kind == "ordinal" and levels is not None and not isinstance(levels, ScaleColumns):
+        return "bernoulli"
+    return NEAREST.get(kind, kind)
+
+
 def _write_options(write: _Writer, model: Any, layout: Layout) -> None:
     sparse = any(np.any(np.asarray(on) < 1) for on in model.inclusion_.values())
     options = {
@@ -150,7 +158,7 @@ def _write_options(write: _Writer, model: Any, layout: Layout) -> None:
         "ard_factors": len(layout.groups) > 1,
         "ard_weights": True,
     }
-    kinds = [NEAREST.get(model.likelihoods_[view], model.likelihoods_[view]) for view in layout.views]
+    kinds = [_nearest(model.likelihoods_[view], layout.levels.get(view)) for view in layout.views]
     write.file["model_options/likelihoods"] = np.array(kinds, dtype="S")
     for name, value in options.items():
         write.file[f"model_options/{name}"] = np.bytes_(str(value))

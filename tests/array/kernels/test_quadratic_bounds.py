@@ -12,12 +12,17 @@ import pytest
 from latens.array.kernels.quadratic_bounds import (
     logistic_constant,
     softplus_constant,
+    steps_constant,
+    sum_steps,
+    sum_steps_plain,
     touch_logistic,
     touch_logistic_plain,
     touch_rare_counts,
     touch_rare_counts_plain,
     touch_softplus,
     touch_softplus_plain,
+    touch_steps,
+    touch_steps_plain,
 )
 
 SIZES = np.geomspace(0.1, 300.0, 13)  # of rare counts
@@ -100,3 +105,30 @@ def test_single_precision_parabolas_stay_single(kind: str) -> None:
     assert levels.dtype == np.float64
     assert found == pytest.approx(exact, rel=1e-6, abs=1e-6)
     assert levels == pytest.approx(sums, rel=1e-10)
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+def test_compiled_and_plain_parabolas_of_steps_agree(holes: bool, weighted: bool) -> None:
+    _, at, squares = problem("rare counts")
+    rng, (n, d) = np.random.default_rng(5), at.shape
+    top = rng.integers(1, 5, d).astype(float)
+    level = np.floor(rng.random((n, d)) * (top + 1))
+    cuts, widths = np.cumsum(rng.uniform(0.2, 2.0, (d, 4)), axis=1) - 3, np.zeros((d, 5))
+    inner = np.arange(1, 4) < top[:, None]
+    widths[:, 1:-1] = np.where(inner, np.log(-np.expm1(-np.diff(cuts, axis=1))), 0.0)
+    seen = rng.random((n, d)) < 0.7 if holes else None
+    weight = rng.gamma(1.0, size=n) if weighted else None
+    given = (level, at, squares, cuts, top, widths, seen)
+    (*compiled, sums), (*plain, others) = (form(*given, weight) for form in (touch_steps, touch_steps_plain))
+    for one, two in zip(compiled, plain, strict=True):
+        assert one == pytest.approx(two, rel=1e-11, abs=1e-12)
+        assert seen is None or not one[~seen].any()
+    assert sums == pytest.approx(others, rel=1e-10)
+    times = np.ones(n) if weight is None else weight
+    assert sums[0] == pytest.approx(times @ steps_constant(*given), rel=1e-10)
+    below, above, _ = compiled
+    regressors = rng.normal(size=(n, 3))
+    products = sum_steps(level, below, above, regressors, 4)
+    assert products == pytest.approx(sum_steps_plain(level, below, above, regressors, 4), rel=1e-9, abs=1e-10)
+    assert products.sum(axis=1) == pytest.approx((below + above).T @ regressors, rel=1e-9, abs=1e-10)

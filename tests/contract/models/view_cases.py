@@ -25,6 +25,7 @@ from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.counts import Counts, NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
+from latens.models.likelihoods.ordered_logit import Cuts, OrderedLogit
 from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
 from latens.models.likelihoods.student import Student
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
@@ -46,10 +47,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "views-counts": {"kinds": ("poisson",), "rare": 0.5},
     "views-rare-counts": {"kinds": ("negative-binomial",), "rare": 1.0},
     "views-common-counts": {"kinds": ("negative-binomial",), "rare": 0.0},
+    "views-scales": {"kinds": ("ordinal",)},
     "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
     "views-outliers": {"kinds": ("student", "gaussian")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
+    "views-scales-groups": {"kinds": ("gaussian", "ordinal"), "groups": 2},
     "views-covariates": {"kinds": ("gaussian", "bernoulli"), "covariates": 1},
     "views-precision": {"kinds": ("measured", "gaussian")},
     "views-sparse-codes": {"kinds": ("gaussian", "poisson"), "usage": (1.4, 0.9)},
@@ -60,6 +63,9 @@ SLOPE = 1.3  # prior precision of the coefficient of a covariate
 
 
 def likelihood_of(kind: str, d: int, rare: float) -> Any:
+    if kind == "ordinal":  # four levels in the first column, three in the others
+        values = np.array([[-2.0, -1.0, 0.0, 1.0], *[[-1.0, 0.0, 1.0, 1.0]] * (d - 1)])
+        return OrderedLogit(values, np.array([[0.1, 0.4, 0.3, 0.2], *[[0.5, 0.3, 0.2, 0.0]] * (d - 1)]))
     return KINDS[kind] if kind in KINDS else COUNTS[kind]((np.arange(d) < rare * d).astype(float))
 
 
@@ -113,6 +119,8 @@ def _made(x: Any, kind: str) -> Any:
     xp = array_namespace(x)
     if kind == "bernoulli":
         return xp.astype(x > 0, x.dtype)
+    if kind == "ordinal":
+        return xp.clip(xp.floor(x), xp.asarray([-2.0, *[-1.0] * (x.shape[1] - 1)], dtype=x.dtype), 1.0)
     return xp.floor(xp.abs(x)) if kind in ("poisson", "negative-binomial") else x
 
 
@@ -196,6 +204,11 @@ def _view_evidence(
     kinds: list[Any] = [view.likelihood.name] * y.shape[1]
     if isinstance(view.likelihood, Student):
         kinds = [("student", parameters.value)] * y.shape[1]
+    fixed = 0.0
+    if isinstance(parameters, Cuts):
+        rows_of_cuts = zip(parameters.values, parameters.top.astype(int), strict=True)
+        kinds = [("ordinal", own[:n], view.likelihood.values[d]) for d, (own, n) in enumerate(rows_of_cuts)]
+        fixed = parameters.log_prior()
     if isinstance(view.likelihood, Counts):
         kinds = ["rare" if rare else "common" for rare in view.likelihood.rare]
     taus = [None] * y.shape[1] if known is None else known.T
@@ -205,12 +218,12 @@ def _view_evidence(
     ]
     off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
     if view.inclusion is None:
-        return logsumexp(on.sum(axis=0) + alpha_mass, axis=1)
+        return fixed + logsumexp(on.sum(axis=0) + alpha_mass, axis=1)
     theta, width = (0.5 * (part + shift) for part, shift in zip(leggauss(16), (1, 0), strict=True))
     a, b = INCLUSION
     theta_mass = np.log(width) + (a - 1) * np.log(theta) + (b - 1) * np.log1p(-theta) - betaln(a, b)
     mixed = np.logaddexp(np.log(theta) + on[..., None], np.log1p(-theta) + off[:, :, None, None])  # (D, S, A, T)
-    return logsumexp(mixed.sum(axis=0) + alpha_mass[:, None] + theta_mass, axis=(1, 2))
+    return fixed + logsumexp(mixed.sum(axis=0) + alpha_mass[:, None] + theta_mass, axis=(1, 2))
 
 
 def _gaussian_column(
@@ -312,6 +325,10 @@ def _column_at(
             nu = kind[1]
             level = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu / tau)
             return level - 0.5 * (nu + 1) * np.log1p(tau * (y - eta) ** 2 / nu)
+        if kind[0] == "ordinal":
+            _, cuts, values = kind
+            ends, at = np.concatenate([[-np.inf], cuts, [np.inf]]), np.searchsorted(values[: len(cuts) + 1], y)
+            return np.log(np.maximum(expit(ends[at + 1] - eta) - expit(ends[at] - eta), 1e-300))
         if kind == "bernoulli":
             return np.log(np.maximum(expit(np.where(y > 0, eta, -eta)), 1e-300))
         if kind in ("rare", "common"):

@@ -33,6 +33,7 @@ BAD: dict[str, tuple[np.ndarray, str, str, str]] = {
     "many levels": (np.arange(10_000.0), "categorical", "levels", "Join rare levels, or choose 'gaussian'"),
     "many steps": (np.arange(10_000.0), "ordinal", "levels", "Join rare levels, or choose 'gaussian'"),
     "names of rows": (np.arange(60.0), "categorical", "60 levels in 60 rows", "occur once. Join rare levels, or leave"),
+    "no steps": (np.full(N, np.nan), "ordinal", "no value at all", "leave the column out"),
     "negative counts": (FINE["poisson"] - 1, "poisson", "negative|-1", "counts from 0, or choose 'gaussian'"),
     "fractional counts": (
         FINE["poisson"] + 0.5,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.errors import AbsentColumns, MissingCodes, UnseenLevels, UnusedColumns
+from latens.errors import AbsentColumns, MissingCodes, OrderAssumed, UnseenLevels, UnusedColumns
 
 pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::latens.errors.UnusedColumns")]
 N = 300
@@ -204,6 +204,33 @@ def test_codes_for_missing_are_told_and_the_callers_kinds_go_first() -> None:
     assert set(model.levels_["scales"]) == {"grade", "species"}
     filled = model.impute(coded)
     assert (filled["income"] > 0).all()
+
+
+def test_text_that_is_to_be_a_scale_needs_an_order_and_scales_are_filled_with_levels() -> None:
+    import pandas as pd
+
+    frame, _ = people()
+    with pytest.warns(
+        OrderAssumed, match=r"order of the alphabet, in species \(Adelie < Chinstrap < Gentoo\)"
+    ) as warned:
+        model = fitted(frame, likelihoods={"species": "ordinal"})
+    remedy = "pandas.Categorical(X['species'], ['Adelie', 'Chinstrap', 'Gentoo'], ordered=True)"
+    assert any(remedy in str(each.message) for each in warned)
+    assert set(model.impute(frame)["species"]) == {"Adelie", "Chinstrap", "Gentoo"}
+    ordered = pd.Categorical(frame["species"], ["Adelie", "Chinstrap", "Gentoo"], ordered=True)
+    steps = np.array([1, 2, 5, 10])[np.digitize(frame["height"].fillna(170), [165, 170, 175])]
+    said = frame.assign(species=ordered, steps=pd.array(steps, dtype="Int64"))
+    said.loc[said.index[:20], "steps"] = pd.NA
+    model = fitted(said, likelihoods={"steps": "ordinal"})
+    assert "order-assumed" not in [each.code for each in model.warnings_]
+    filled, std = model.impute(said, return_std=True)
+    assert filled.dtypes.equals(said.dtypes)
+    assert set(filled["steps"]) == {1, 2, 5, 10}
+    assert (std["steps"][:20] > 0).all()
+    limits = model.impute(said, quantiles=(0.1, 0.9))[1]
+    assert (limits[0.1]["species"] <= limits[0.9]["species"]).all()
+    chances = model.impute_proba(said)["scales"]
+    assert {name: own.shape for name, own in chances.items()} == {"species": (N, 3), "grade": (N, 3), "steps": (N, 4)}
 
 
 def test_what_cannot_be_used_is_refused_with_the_remedy() -> None:

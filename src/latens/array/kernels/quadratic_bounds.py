@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.special import softplus_and_log
-from latens.array.transfer import column_sums, like
+from latens.array.transfer import column_sums, cross_sums, host, like
 
 __all__ = [
     "logistic_constant",
@@ -21,12 +21,18 @@ __all__ = [
     "softplus_bend",
     "softplus_constant",
     "softplus_curvature",
+    "steps_about",
+    "steps_constant",
+    "sum_steps",
+    "sum_steps_plain",
     "touch_logistic",
     "touch_logistic_plain",
     "touch_rare_counts",
     "touch_rare_counts_plain",
     "touch_softplus",
     "touch_softplus_plain",
+    "touch_steps",
+    "touch_steps_plain",
 ]
 
 
@@ -158,6 +164,110 @@ def _softplus_slope(y: Array, eta: Array) -> tuple[Array, Array, Array]:
     rate, log_rate = softplus_and_log(eta)
     share = -array_namespace(y).expm1(-rate)  # sigmoid(eta), whose ratio to a tiny softplus is 1 to the last digit
     return share - y * (share / rate), rate, log_rate
+
+
+def touch_steps(
+    level: Array,
+    mean: Array,
+    squares: Array,
+    cuts: Floats,
+    top: Floats,
+    widths: Floats,
+    seen: Array | None = None,
+    weight: Array | None = None,
+) -> tuple[Array, Array, Array, Floats]:
+    """Parabolas of log(sigmoid(eta - low) - sigmoid(eta - high)), between the cuts below and above a level.
+
+    `level` (n, D) counts from 0 to `top` (D,); cuts (D, C - 1); `widths` (D, C) is log(1 - e^-gap) of levels between
+    two cuts, else 0. Returns the precisions of the part that each cut makes, below and above, the response, and sums
+    (2, D) of constants, and of what they are without the cuts.
+    """
+    if not is_numpy_array(mean):
+        return touch_steps_plain(level, mean, squares, cuts, top, widths, seen, weight)
+    from latens.array.kernels import quadratic_bounds_numba
+
+    below, above, response = (np.empty_like(mean) for _ in range(3))
+    sums, counted = np.zeros((2, mean.shape[1])), _counted(mean, seen, weight)
+    quadratic_bounds_numba.touch_steps(level, mean, squares, cuts, top, widths, *counted, below, above, response, sums)
+    return below, above, response, sums
+
+
+def touch_steps_plain(
+    level: Array,
+    mean: Array,
+    squares: Array,
+    cuts: Floats,
+    top: Floats,
+    widths: Floats,
+    seen: Array | None = None,
+    weight: Array | None = None,
+) -> tuple[Array, Array, Array, Floats]:
+    below, above, response, free, moved = _steps(level, mean, squares, cuts, top, widths, seen)
+    return below, above, response, np.stack([_summed(free + moved, weight), _summed(free, weight)])
+
+
+def steps_constant(
+    level: Array,
+    mean: Array,
+    squares: Array,
+    cuts: Floats,
+    top: Floats,
+    widths: Floats,
+    seen: Array | None = None,
+) -> Array:
+    """(n, D), of each entry."""
+    *_, free, moved = _steps(level, mean, squares, cuts, top, widths, seen)
+    return free + moved
+
+
+def _steps(
+    level: Array, mean: Array, squares: Array, cuts: Floats, top: Floats, widths: Floats, seen: Array | None
+) -> tuple[Array, Array, Array, Array, Array]:
+    """(n, D) each: precisions below and above, the response, and constants without the cuts, and with them."""
+    xp = array_namespace(mean)
+    there, spare = masked(xp.ones_like(mean), seen), xp.maximum(squares - mean**2, xp.zeros_like(mean))
+    low, high, width = steps_about(level, cuts, widths)
+    parts = [there * xp.astype(level > 0, mean.dtype), there * xp.astype(level < like(top, mean), mean.dtype)]
+    curves, free, moved = [], xp.zeros_like(mean), there * width
+    for part, cut, turn in zip(parts, (low, high), (0.5, -0.5), strict=True):
+        squared = spare + (mean - cut) ** 2
+        free = free + part * logistic_constant(squared)
+        curves.append(part * _logistic_curve(squared)[1])
+        moved = moved - cut * (turn * part + 0.5 * curves[-1] * cut)
+    below, above = curves
+    return below, above, 0.5 * (parts[0] - parts[1]) + below * low + above * high, free, moved
+
+
+def steps_about(level: Array, cuts: Floats, widths: Floats) -> tuple[Array, Array, Array]:
+    """(n, D) each: the cuts below and above each level, 0 where there is none, and the width between them."""
+    xp = array_namespace(level)
+    low, high, width = xp.zeros_like(level), xp.zeros_like(level), xp.zeros_like(level)
+    for c in range(widths.shape[1]):
+        here = xp.astype(level == c, level.dtype)
+        width = width + here * like(widths[:, c], level)
+        low = low if c == 0 else low + here * like(cuts[:, c - 1], level)
+        high = high if c == cuts.shape[1] else high + here * like(cuts[:, c], level)
+    return low, high, width
+
+
+def sum_steps(level: Array, below: Array, above: Array, regressors: Array, n_cuts: int) -> Floats:
+    """(D, C - 1, R), precisions of the parts that touch each cut, times regressors (n, R), summed over rows."""
+    if not is_numpy_array(below):
+        return sum_steps_plain(level, below, above, regressors, n_cuts)
+    from latens.array.kernels import quadratic_bounds_numba
+
+    out = np.zeros((below.shape[1], n_cuts, regressors.shape[1]))
+    quadratic_bounds_numba.sum_steps(level, below, above, np.ascontiguousarray(regressors), out)
+    return out
+
+
+def sum_steps_plain(level: Array, below: Array, above: Array, regressors: Array, n_cuts: int) -> Floats:
+    xp, sums = array_namespace(below), []
+    for c in range(n_cuts):
+        none = xp.zeros_like(below)
+        touching = xp.where(level == c + 1, below, none) + xp.where(level == c, above, none)
+        sums.append(host(cross_sums(regressors, touching)).T)
+    return np.stack(sums, axis=1)
 
 
 def masked(values: Array, seen: Array | None) -> Array:

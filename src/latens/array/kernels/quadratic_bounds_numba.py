@@ -15,7 +15,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, log_beyond_one, log_normal, shrunk
 
-__all__ = ["touch_logistic", "touch_rare_counts", "touch_softplus"]
+__all__ = ["sum_steps", "touch_logistic", "touch_rare_counts", "touch_softplus", "touch_steps"]
 
 N_FACTORS = 512  # numbers up to 2 whose product is still in range
 LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
@@ -116,3 +116,72 @@ def touch_rare_counts(y, mean, squares, size, seen, weight, precision, sums):
             sums[3, j] += keep[j] * (r - lost + 2.0 * r * t * m - b * (t - m * m * (t * t + (t - 0.25) / x)))
         for j in range(d):
             bent[j] = curve[j] if there[j] else 0.0
+
+
+@nb.njit(**COMPILED)
+def touch_steps(level, mean, squares, cuts, top, widths, seen, weight, below, above, response, sums):
+    """Of log(sigmoid(eta - low) - sigmoid(eta - high)), low and high being the cuts below and above an entry's level.
+
+    level, mean, squares (n, D); cuts (D, C - 1); top (D,), the last level; widths (D, C), log(1 - e^-gap) of levels
+    between two cuts. below, above (n, D): precisions of the two parts, of which `below` may be `squares`; sums (2, D):
+    of constants, and of what they are without the cuts.
+    """
+    n, d = mean.shape
+    keep, at, spare = np.empty(d), np.empty(d), np.empty(d)
+    has, cut, xi, power, curve = (
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+        np.empty((2, d)),
+    )
+    for i in range(n):
+        there, times = seen[min(i, len(seen) - 1)], weight[i] if len(weight) else 1.0
+        for j in range(d):
+            keep[j] = 1.0 if there[j] else 0.0
+            at[j] = mean[i, j]
+            spare[j] = max(squares[i, j] - at[j] * at[j], 0.0) + 1e-12  # rounding may leave less than 0; any xi bounds
+        for j in range(d):
+            c = int(level[i, j])
+            has[0, j] = 1.0 if c > 0 else 0.0
+            has[1, j] = 1.0 if c < top[j] else 0.0
+            cut[0, j] = cuts[j, max(c - 1, 0)]
+            cut[1, j] = cuts[j, min(c, len(cuts[j]) - 1)]
+        for side in range(2):
+            own, place = xi[side], cut[side]
+            for j in range(d):
+                own[j] = np.sqrt(spare[j] + (at[j] - place[j]) * (at[j] - place[j]))
+            drop, bent = power[side], curve[side]
+            for j in range(d):
+                drop[j], loss = shrunk(own[j])
+                bent[j] = loss / ((1.0 + drop[j]) * (2.0 * own[j]))
+            for j in range(d):
+                part = keep[j] * has[side, j]
+                high = times * part * (0.5 * own[j] * (bent[j] * own[j] - 1.0) - log_beyond_one(drop[j]))
+                sums[1, j] += high
+                bent[j] *= part
+                turn = 0.5 if side == 0 else -0.5
+                sums[0, j] += high - times * place[j] * (turn * part + 0.5 * bent[j] * place[j])
+        for j in range(d):
+            sums[0, j] += times * keep[j] * widths[j, int(level[i, j])]
+            below[i, j], above[i, j] = curve[0, j], curve[1, j]
+            half = 0.5 * keep[j] * (has[0, j] - has[1, j])
+            response[i, j] = half + curve[0, j] * cut[0, j] + curve[1, j] * cut[1, j]
+
+
+@nb.njit(**COMPILED)
+def sum_steps(level, below, above, regressors, out):
+    """Precisions of the parts that touch each cut, times regressors (n, R), added to out (D, C - 1, R)."""
+    n, d = below.shape
+    for i in range(n):
+        row = regressors[i]
+        for j in range(d):
+            c = int(level[i, j])
+            if below[i, j] > 0:
+                own, t = out[j, c - 1], below[i, j]
+                for r in range(len(row)):
+                    own[r] += t * row[r]
+            if above[i, j] > 0:
+                own, t = out[j, c], above[i, j]
+                for r in range(len(row)):
+                    own[r] += t * row[r]

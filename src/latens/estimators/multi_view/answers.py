@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,17 @@ from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import ViewFindings, densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
-from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
+from latens.estimators.multi_view.tables.level_columns import contracted, nearest_levels, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import check_likelihoods
 from latens.estimators.multi_view.tables.output import (
     as_given,
+    asked_chances,
+    chances_by_name,
     explained_table,
     filled,
     named_codes,
     quantile_by_view,
+    quantiles_of,
     row_labels,
     spreads_of_levels,
     strongest,
@@ -177,9 +181,9 @@ class MultiViewAnswers(ViewFindings, Answers):
     ) -> Any:
         """All views with what is missing filled in, in data units.
 
-        Chances for binary views, expected counts, the most probable level of categories (`impute_proba` has their
-        chances); the deviation of a level is that of whether it is right. A data frame of mixed columns comes back
-        with the types that it has, also in columns of yes and no. Their uncertainty is as in `transform`.
+        Chances for binary views, expected counts and values of scales, the most probable level of categories
+        (`impute_proba` has all chances), whose deviation is that of whether it is right. A data frame of mixed columns
+        has its types, scales at the level nearest to what is expected. Their uncertainty is as in `transform`.
 
         Parameters
         ----------
@@ -223,8 +227,8 @@ class MultiViewAnswers(ViewFindings, Answers):
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            sides = self._limits(table.rows, 0.5 * (1 - share))
-            more = [self._given_back(contracted(filled(table.rows, side), self.layout_), given, table, X)
+            sides = self._ask(table.rows, partial(self._model.limits, self.posterior_, tail=0.5 * (1 - share)))
+            more = [self._given_back(contracted(filled(table.rows, self._leave(side)), self.layout_), given, table, X)
                     for side in sides]  # fmt: skip
         elif return_std:
             wide = filled(table.rows, std, spread=True)
@@ -233,16 +237,12 @@ class MultiViewAnswers(ViewFindings, Answers):
             more = [self._given_back(wide, given, table, X, numbers=True)]
         levels = []
         for level in asked.levels:
-            side = self._limits(table.rows, min(level, 1 - level))[level > 0.5]
-            levels.append(quantile_by_view(table.rows, mean, side, self._model.views, self.layout_, level))
+            (side,) = self._ask(table.rows, partial(quantiles_of, self._model, self.posterior_, level=level))
+            views = self._model.views
+            levels.append(quantile_by_view(table.rows, mean, self._leave(side), views, self.layout_, level))
         draws = self._completed(table.rows, asked.n_draws)
         tables = [[self._given_back(wide, given, table, X) for wide in each] for each in (levels, draws)]
         return asked.answer(self._given_back(contracted(whole, self.layout_), given, table, X), more, *tables)
-
-    def _limits(self, rows: Rows, tail: float) -> list[Array]:
-        """Low and high (n, D) in data units, beyond each of which a new entry falls with the chance `tail`."""
-        sides = self._ask(rows, lambda part, local: self._model.limits(self.posterior_, part, local, tail))
-        return [self._leave(side) for side in sides]
 
     def _completed(self, rows: Rows, n_draws: int) -> list[Array]:
         """Tables (n, D) as read, with missing entries drawn."""
@@ -263,6 +263,7 @@ class MultiViewAnswers(ViewFindings, Answers):
             return as_given(
                 *joined(wide, layout), given if layout.wholes else views, table.row_names, typed=not numbers
             )
+        wide = wide if numbers else nearest_levels(wide, self.layout_)
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
@@ -287,15 +288,14 @@ class MultiViewAnswers(ViewFindings, Answers):
             that it shows.
         """
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
-        chances = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))[0]
-        layout, xp = self.layout_, array_namespace(chances)
-        bounds = dict(zip(layout.views, layout.bounds, strict=True))
-        found = {view: own.probabilities(chances[:, bounds[view]]) for view, own in layout.levels.items()}
+        q, layout = self.posterior_, self.layout_
+        chances, *scales = self._ask(table.rows, lambda rows, local: asked_chances(self._model, q, rows, local))
+        found, xp = chances_by_name(layout, chances, scales), array_namespace(chances)
         if frame_encoding(self) is None:
             return found
-        for view, names in zip(layout.views, layout.features, strict=True):
+        for view, columns, names in zip(layout.views, layout.bounds, layout.features, strict=True):
             if self.likelihoods_[view] == "bernoulli":
-                yes = chances[:, bounds[view]]
+                yes = chances[:, columns]
                 found[view] = {name: xp.stack([1 - yes[:, d], yes[:, d]], axis=1) for d, name in enumerate(names)}
         return found
 

@@ -72,8 +72,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         column in place of a name splits a view by kind, as in "clinic (poisson)". What is not given is guessed from the
         values (see `likelihoods_`).
         "student" is for measurements with outliers: how heavy their tails are is learnt. Counts have a dispersion that
-        is learnt, which "poisson" expects to be small. Columns of levels have a loading for each level but the last,
-        "column = level" by name.
+        is learnt, which "poisson" expects to be small. Scales ("ordinal") have one loading; categories have one for
+        each level but the last, "column = level" by name.
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
@@ -133,7 +133,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     Attributes
     ----------
     components_ : dict of arrays (K, D_m)
-        Loadings in the units of each view; of logits for binary views, of logarithms for counts.
+        Loadings in the units of each view; of logits for binary views and levels, of logarithms for counts.
     inclusion_ : dict of arrays (K, D_m)
         Probability that a feature belongs to a factor; of counts too low: see `inclusion_probabilities`.
     intercepts_ : dict of arrays (G, D_m)
@@ -147,16 +147,17 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         Of Gaussian views; of views with outliers the square of the noise's scale, its variance times (nu - 2) / nu.
     tails_ : dict of float
         With outliers: degrees of freedom nu of the noise of each such view; the fewer, the heavier its tails.
+    thresholds_ : dict of dict of arrays
+        With scales, by view and column: a level is at most the first, the second, and so on with the chance
+        sigmoid(threshold - eta), eta being intercept plus loadings times factors.
     dispersion_ : dict of arrays (D_m,)
-        With counts: variance of the rate relative to its mean squared, given the factors; in common columns whose noise
-        is rather log-normal than gamma, that of its logarithm.
+        With counts: variance of the rate over its squared mean, given the factors; of log-normal noise its logarithm's.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     levels_ : dict
         Levels of the columns of categories and scales, by view and column, in the order of their numbers.
     variance_explained_ : Table
-        Share of each view, group by group, that each factor explains, and all together ("total"); by deviance for
-        binary views and counts.
+        Share of each view, by group, that each factor explains, and all ("total"); by deviance but for measurements.
     explained_ : dict of arrays
         The same as arrays: "total" (G, M) and "per_factor" (G, M, K), for G groups and M views.
     scores_ : array (n, K)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -22,6 +22,7 @@ from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.search.optimum import ascend_all, highest
+from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.coefficients import ViewPosterior
@@ -66,7 +67,8 @@ def views_of(
     for (name, kind), at in zip(kinds.items(), layout.bounds, strict=True):
         square = float(units.scale[at.start] ** 2) if name in layout.precise else None
         exposed = name in layout.exposed
-        found.append(_view_of(name, kind, at, sample, inclusion, square, origin[at], single, exposed))
+        levels = layout.levels[name].levels if name in layout.levels else None
+        found.append(_view_of(name, kind, at, sample, inclusion, square, origin[at], single, exposed, levels))
     return found
 
 
@@ -80,14 +82,18 @@ def _view_of(
     origin: Floats | float = 0.0,
     single: bool = False,
     exposed: bool = False,
+    levels: Sequence[Sequence[float]] | None = None,
 ) -> View:
     """A view of these columns, with priors in the units of what the sample holds there, about this origin (D,).
 
     `precision_unit` is that of known precisions in the units of the columns; None: the noise is to be learnt. `single`
-    says that rows are in single precision, of which the sample is a copy in double.
+    says that rows are in single precision, of which the sample is a copy in double; `levels` has those of the columns.
     """
     part, spread = sample.columns(columns), 1.0
-    likelihood = kind.for_rows(part) if isinstance(kind, type) else kind
+    if isinstance(kind, Likelihood):
+        likelihood = kind
+    else:
+        likelihood = kind.for_rows(part) if levels is None else kind.for_levels(part, levels)
     if precision_unit is not None:
         likelihood = Measured()
     noise: tuple[float, float | Floats] = likelihood.noise_prior or (WEAK, WEAK)

@@ -19,6 +19,7 @@ from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
 from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods.names import Kind
+from latens.models.likelihoods.ordered_logit import Cuts
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
@@ -159,6 +160,10 @@ def in_data_units(
     tails = {n: v.parameters.value for n, (v, c) in views.items() if isinstance(v.parameters, Tails)}
     if tails:
         public["tails"] = tails
+    scales = {n: v.parameters for n, (v, c) in views.items() if isinstance(v.parameters, Cuts)}
+    if scales:
+        named = dict(zip(layout.views, layout.features, strict=True))
+        public["thresholds"] = {n: dict(zip(named[n], own.by_column, strict=True)) for n, own in scales.items()}
     if covariates is not None:
         public["covariate_coefficients"] = {
             n: covariates.coefficients(v.offsets.mean[:, model.n_groups :]) * scale[c] for n, (v, c) in views.items()

@@ -94,6 +94,9 @@ class Categorical(Bernoulli):
 
 @record
 class Ordinal(Categorical):
-    """Levels in order, likewise: each yes/no column says whether an entry that is not lower is at that level."""
+    """Levels in order, likewise: each yes/no column says whether an entry that is not lower is at that level.
+
+    Files of earlier fits hold it; new fits take `latens.models.likelihoods.ordered_logit`, with one loading a column.
+    """
 
     name: ClassVar[str] = "ordinal"

@@ -15,7 +15,7 @@ A likelihood is one file: a record that derives from `Likelihood` and writes the
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -109,6 +109,14 @@ class Parameters:
     def log_prior(self) -> float:
         return 0.0
 
+    def slopes(self, sums: Any, coefficients: Floats) -> dict[str, Floats] | None:
+        """Derivatives of the bound by each field, at fixed sums; None where they are found by differences."""
+        return None
+
+    def only(self, columns: slice) -> Self | None:
+        """Those of some columns of the view; None where whether a loading is in is not asked column by column."""
+        return None
+
 
 @dataclass(frozen=True)
 class Look:
@@ -147,6 +155,11 @@ class Likelihood:
         """The likelihood of a view that holds such rows."""
         return cls()
 
+    @classmethod
+    def for_levels(cls, rows: Rows, levels: Sequence[Sequence[float]]) -> Self:
+        """The same, of columns that have these levels, in order; rows may not show all of them."""
+        return cls.for_rows(rows)
+
     @property
     def noise_prior(self) -> tuple[float, float] | None:
         """Shape and rate of tau; None: weak, in the units of the view."""
@@ -182,6 +195,10 @@ class Likelihood:
     @abstractmethod
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
         """Mean and variance of y, eta being normal."""
+
+    def level_chances(self, mean: Array, variance: Array, columns: Columns) -> list[Array] | None:
+        """(n, D) each: chances of the levels of y in their order, eta being normal; None where y is no such level."""
+        return None
 
     @abstractmethod
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array | None:
@@ -251,6 +268,10 @@ class Likelihood:
     def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
         """The same, eta being normal with that mean and variance."""
         return self.limits(*self.expect(mean, variance, columns), tail)
+
+    def quantile(self, mean: Array, variance: Array, columns: Columns, level: float) -> Array:
+        """(n, D), what a new entry is below with the chance `level`, likewise."""
+        return self.between(mean, variance, columns, min(level, 1 - level))[level > 0.5]
 
     @classmethod
     def refusal(cls, look: Look) -> str | None:

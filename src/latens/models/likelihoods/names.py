@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from latens.models.likelihoods.bernoulli import Bernoulli, Categorical, Ordinal
+from latens.models.likelihoods.bernoulli import Bernoulli, Categorical
 from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Likelihood
+from latens.models.likelihoods.ordered_logit import OrderedLogit
 from latens.models.likelihoods.student import Student
 
 __all__ = [
@@ -38,7 +39,8 @@ NAMES: dict[str, str] = {
 }
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
-    kind.name: kind for kind in (Gaussian, Student, Bernoulli, Categorical, Ordinal, PoissonCounts, NegativeBinomial)
+    kind.name: kind
+    for kind in (Gaussian, Student, Bernoulli, Categorical, OrderedLogit, PoissonCounts, NegativeBinomial)
 }
 
 MEASUREMENTS = tuple(name for name, kind in LIKELIHOODS.items() if kind.has_unit)  # whose values have a unit

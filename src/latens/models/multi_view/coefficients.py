@@ -37,6 +37,7 @@ from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.likelihoods.ordered_logit import Cuts
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.system.cached_value import cached_value
@@ -103,7 +104,7 @@ class ViewPosterior:
     alpha: Gamma = part("k")
     theta: Beta | None = part("k")  # None: every feature belongs to every factor
     noise: Gamma | KnownGamma = part("d")
-    parameters: Tails | None = part("d", default=None)  # those of the likelihood, where it has some
+    parameters: Tails | Cuts | None = part("d", default=None)  # those of the likelihood, where it has some
 
     @classmethod
     def prior(
@@ -267,9 +268,13 @@ class ViewPosterior:
         vars(moved).update(mean=found.mean, square=square, parabola_of_step=(given, parabola))
         return moved
 
-    def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any]:
-        """Derivatives of the view's part of the bound at fixed sums."""
+    def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any] | None:
+        """Derivatives of the view's part of the bound at fixed sums; None where its likelihood lacks its own."""
         d, k = self.weights.on.shape
+        of_parameters = None if self.parameters is None else self.parameters.slopes(stats, self.mean)
+        if (of_parameters is None) != (self.parameters is None):
+            return None
+        stats = stats.at(self)
         means, squares = self._all_pulls(stats)
         used, sizes = self.weights.used, self.weights.sizes
         found = {
@@ -278,6 +283,8 @@ class ViewPosterior:
             "alpha": self.alpha.slopes(prior.alpha, d, sizes),
             "noise": self.noise.slopes(prior.noise, stats.powers, -2 * stats.parabola(self)),
         }
+        if of_parameters is not None:
+            found["parameters"] = of_parameters
         if self.theta is not None and prior.theta is not None:
             found["theta"] = self.theta.slopes(prior.theta, used, d - used)
         return found

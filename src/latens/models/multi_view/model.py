@@ -83,7 +83,7 @@ LEAST_SHARE = 1e-5  # share of a view's signal and noise below which a factor ex
 
 @record
 class MultiViewPosterior:
-    views: Mapping[str, ViewPosterior] = each("d")
+    views: Mapping[str, ViewPosterior] = each("d", "gaps")
     activity: Gamma | KnownGamma = part("n_groups k")
     usage: Beta | None = part("n_groups k", default=None)  # None: every sample has every factor
 
@@ -123,7 +123,7 @@ class MultiViewStatistics(Statistics):
     squares: Floats = sized("n_groups k")  # sum E[u^2] likewise
     used: Floats = sized("n_groups k")  # sum E[t]
     entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
-    views: Mapping[str, ViewStatistics] = each("d")
+    views: Mapping[str, ViewStatistics] = each("d", "own")
 
     @property
     def entries(self) -> Floats:
@@ -133,7 +133,7 @@ class MultiViewStatistics(Statistics):
 
 @record(eq=False)
 class MultiView:
-    views: tuple[View, ...] = each("d")
+    views: tuple[View, ...] = each("d", "levels")
     n_groups: int = 1  # with more than one, rows say which is theirs
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
@@ -250,10 +250,10 @@ class MultiView:
         return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}
 
     def slopes(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, Any] | None:
-        if any(view.parameters is not None for view in q.views.values()):
-            return None
         prior, sizes = self.prior(q.n_components), stats.sizes[:, None]
         views = {name: p.slopes(prior.views[name], stats.views[name]) for name, p in q.views.items()}
+        if None in views.values():
+            return None
         found = {"views": views, "activity": q.activity.slopes(prior.activity, sizes, stats.squares)}
         if q.usage and prior.usage:
             found["usage"] = q.usage.slopes(prior.usage, stats.used, sizes - stats.used)

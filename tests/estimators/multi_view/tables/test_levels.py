@@ -1,4 +1,4 @@
-"""Views of levels: categories and scales as yes/no columns, and back."""
+"""Views of levels: categories as yes/no columns, and back; scales with one loading a column."""
 
 from __future__ import annotations
 
@@ -65,17 +65,21 @@ def test_factors_behind_levels_are_found_and_hidden_levels_get_probabilities(kin
     assert np.mean(np.concatenate(score)) > np.mean(np.concatenate(usual)) + 0.1
     filled = found.impute({"survey": shown})["survey"]
     assert np.array_equal(filled[~hidden], y[~hidden])
-    assert np.mean(filled[hidden] == y[hidden]) > 0.4
+    if kind == "categorical":
+        assert np.mean(filled[hidden] == y[hidden]) > 0.4
+    else:  # scales are filled with what is expected of them
+        expected = np.column_stack([own @ np.arange(C) for own in chances.values()])
+        assert filled[hidden] == pytest.approx(expected[hidden])
+        assert np.mean((filled - y)[hidden] ** 2) < 0.85 * np.var(y)
     assert 0 < found.explained_["total"][0, 0] < 1
 
 
 def test_levels_are_a_binary_view_with_missing_entries() -> None:
     _, y = made()
-    levels = LevelColumns(tuple(map(str, range(D))), ((0.0, 1.0, 2.0, 3.0),) * D)
-    x, seen = levels.expanded(Rows(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = model("ordinal").fit({"survey": y})
+        one = model().fit({"survey": y})
+        x, seen = one.layout_.levels["survey"].expanded(Rows(y))
         two = model("bernoulli").fit({"survey": np.where(seen, x, np.nan)})
     assert one.elbo_ == pytest.approx(two.elbo_, rel=1e-12)
     assert one.components_["survey"] == pytest.approx(two.components_["survey"])
@@ -111,8 +115,49 @@ def test_loadings_are_named_by_level_and_draws_are_levels() -> None:
     assert ((std["survey"] > 0) & (std["survey"] <= 0.5)).all()
 
 
-def test_levels_that_the_fit_did_not_see_are_missing_and_counted() -> None:
-    found, _, y = fitted()
+def test_scales_have_one_loading_thresholds_of_their_own_and_draws_that_are_levels() -> None:
+    y = made(kind="ordinal")[1]
+    y[:, 3] = np.minimum(y[:, 3], 2)
+    y[:, 4] = np.array([1.0, 2.0, 5.0, 10.0])[y[:, 4].astype(int)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model("ordinal").fit({"survey": y})
+    assert found.layout_.features == (tuple(f"survey_{d}" for d in range(D)),)
+    assert found.components_["survey"].shape == (found.n_components_, D)
+    cuts = found.thresholds_["survey"]
+    assert [len(cuts[name]) for name in ("survey_2", "survey_3")] == [3, 2]
+    assert all((np.diff(own) > 0).all() for own in cuts.values())
+    gone = y[:40].copy()
+    gone[:, :6] = np.nan
+    filled, std = found.impute({"survey": gone}, return_std=True)
+    whole, low, high = found.impute({"survey": gone}, coverage=0.9)
+    levels = [set(np.unique(column)) for column in y.T]
+    for table in (low, high, *found.impute({"survey": gone}, n_draws=3)[1], found.sample(50)[0]):
+        assert all(set(np.unique(column)) <= own for column, own in zip(table["survey"].T, levels, strict=True))
+    assert (low["survey"] <= high["survey"]).all()
+    assert np.array_equal(whole["survey"], filled["survey"])
+    assert (std["survey"][:, :6] > 0).all()
+    assert not std["survey"][:, 6:].any()
+    by_chance = found.impute_proba({"survey": gone})["survey"]["survey_4"] @ np.array([1.0, 2.0, 5.0, 10.0])
+    assert filled["survey"][:, 4] == pytest.approx(by_chance)
+    limits = found.impute({"survey": gone}, quantiles=(0.05, 0.5, 0.95))[1]
+    assert (limits[0.05]["survey"] <= limits[0.5]["survey"]).all()
+    assert (limits[0.5]["survey"] <= limits[0.95]["survey"]).all()
+
+
+def test_the_unit_and_the_distance_of_levels_do_not_matter_to_a_scale() -> None:
+    y = made(kind="ordinal")[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = model("ordinal").fit({"survey": y})
+        two = model("ordinal").fit({"survey": np.array([-3.0, 0.5, 0.75, 4000.0])[y.astype(int)]})
+    assert one.elbo_ == pytest.approx(two.elbo_, abs=1e-4)  # starts are a little apart
+    assert one.components_["survey"] == pytest.approx(two.components_["survey"], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_levels_that_the_fit_did_not_see_are_missing_and_counted(kind: str) -> None:
+    found, _, y = fitted(kind)
     new = y[:5].copy()
     new[:2, 3] = 17.0
     with pytest.warns(UnseenLevels, match=r"in the column\(s\) survey_3 \(2\)"):
@@ -121,8 +166,9 @@ def test_levels_that_the_fit_did_not_see_are_missing_and_counted() -> None:
     assert strange == pytest.approx(found.transform({"survey": new}))
 
 
-def test_a_file_keeps_the_levels(tmp_path: Path) -> None:
-    found, _, y = fitted()
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_a_file_keeps_the_levels(tmp_path: Path, kind: str) -> None:
+    found, _, y = fitted(kind)
     loaded = latens.load(latens.save(found, tmp_path / "model.latens"))
     assert loaded.levels_ == found.levels_
     assert np.array_equal(loaded.transform({"survey": y[:5]}), found.transform({"survey": y[:5]}))
@@ -147,9 +193,18 @@ def test_columns_that_are_no_categories_are_refused(column: np.ndarray, message:
         model().fit({"survey": y})
 
 
-def test_streams_learn_levels_while_they_wait() -> None:
-    _, y = made()
-    found = model()
+@pytest.mark.filterwarnings("ignore")
+def test_measurements_of_few_rows_are_no_scale() -> None:
+    y = made(kind="ordinal")[1][:60]
+    y[:, 0] = np.random.default_rng(0).normal(size=60)
+    with pytest.raises(ValueError, match="has 60 levels with fractions in 60 rows; choose 'gaussian'"):
+        model("ordinal").fit({"survey": y})
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_streams_learn_levels_while_they_wait(kind: str) -> None:
+    _, y = made(kind=kind)
+    found = model(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for start in range(0, N, 100):

@@ -1,17 +1,20 @@
-"""Columns of levels as yes/no columns, one for each level but the last, and back.
+"""Columns of levels: categories as yes/no columns, one for each level but the last, and back; scales as they are.
 
-The levels of a column stand in an order: of categories the most common first, of scales from low to high. The yes/no
-column of a level says whether an entry has it, and is seen where the row has none of the levels before it:
+The levels of a category stand in an order, the most common first. The yes/no column of a level says whether an entry
+has it, and is seen where the row has none of the levels before it:
 
     p(y = c) = chance_c prod_{j < c} (1 - chance_j),      p(last) = prod_j (1 - chance_j)
 
 So a column of C levels is C - 1 columns of a binary view with missing entries, and its likelihood is exactly theirs.
+A scale, whose levels rise, is one column (`latens.models.likelihoods.ordered_logit`). Files of earlier fits have scales
+as yes/no columns, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,10 +31,20 @@ from latens.system.wording import listed
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout, WideTable
 
-__all__ = ["LEVEL_KINDS", "MOST_LEVELS", "LevelColumns", "contracted", "levels_of", "with_levels"]
+__all__ = [
+    "LEVEL_KINDS",
+    "MOST_LEVELS",
+    "LevelColumns",
+    "ScaleColumns",
+    "contracted",
+    "levels_of",
+    "nearest_levels",
+    "with_levels",
+]
 
 LEVEL_KINDS = ("categorical", "ordinal")
 MOST_LEVELS = 100  # that one column may have
+FEW_LEVELS = 20  # of a scale, also where most of them occur once
 
 
 @record
@@ -135,6 +148,66 @@ class LevelColumns:
         return xp.stack(columns, axis=1)
 
 
+@record
+class ScaleColumns(LevelColumns):
+    """The columns of one view of levels in order: each is one column of the model, in the values of its levels.
+
+    >>> answers = ScaleColumns(("agrees",), ((1.0, 2.0, 5.0),))
+    >>> answers.features
+    ('agrees',)
+    >>> x, seen = answers.expanded(Rows(np.array([[2.0], [3.0]])))
+    >>> x.tolist(), seen.tolist()
+    ([[2.0], [0.0]], [[True], [False]])
+    >>> answers.nearest(np.array([[1.4], [4.0]])).tolist()
+    [[1.0], [5.0]]
+    """
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self.names
+
+    def expanded(self, rows: Rows) -> tuple[Array, Array]:
+        """(n, D) each: values, and where they are seen; what is no level of the fit is missing."""
+        xp, seen = array_namespace(rows.x), []
+        for d, levels in enumerate(self.levels):
+            y = rows.x[:, d]
+            known = xp.zeros_like(y, dtype=xp.bool)
+            for level in levels:
+                known = known | (y == like(level, y))
+            seen.append(known if rows.seen is None else known & rows.seen[:, d])
+        there = xp.stack(seen, axis=1)
+        return xp.where(there, rows.x, xp.zeros_like(rows.x)), there
+
+    def contracted(self, chances: Array, *, spread: bool = False) -> Array:
+        """Values, or their deviations, as they are."""
+        return chances
+
+    def nearest(self, values: Array) -> Array:
+        """(n, D), the level of each column that is nearest to a value, such as an expected one."""
+        xp, columns = array_namespace(values), []
+        for d, levels in enumerate(self.levels):
+            at = xp.zeros_like(values[:, d], dtype=xp.int64)
+            for low, high in pairwise(levels):
+                at = at + xp.astype(values[:, d] > 0.5 * (low + high), xp.int64)
+            columns.append(xp.take(like(np.array(levels), values), at))
+        return xp.stack(columns, axis=1)
+
+    def by_name(self, chances: Array) -> dict[str, Array]:
+        """(n, C) of each column by its name, from the chances (n, D, C) of all, of which the last may be of none."""
+        return {
+            name: chances[:, d, : len(own)] for d, (name, own) in enumerate(zip(self.names, self.levels, strict=True))
+        }
+
+
+def nearest_levels(wide: Array, layout: Layout) -> Array:
+    """A table (n, D) as read in which numbers of scales are levels."""
+    parts = []
+    for view, bounds in zip(layout.views, layout.as_read.bounds, strict=True):
+        own = layout.levels.get(view)
+        parts.append(own.nearest(wide[:, bounds]) if isinstance(own, ScaleColumns) else wide[:, bounds])
+    return array_namespace(wide).concat(parts, axis=1) if layout.levels else wide
+
+
 def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColumns:
     """The levels that the columns of a view show in rows that count.
 
@@ -161,11 +234,17 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
                 f"{MOST_LEVELS} can be learnt. Join rare levels, or choose 'gaussian' if they are measurements."
             )
         refuse_lone_levels(name, kind, len(values), int(shown.sum()))
+        once = len(values) > FEW_LEVELS and len(place) < 2 * len(values)
+        if kind == "ordinal" and once and np.any(values != np.round(values)):
+            raise ValueError(
+                f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels with fractions in "
+                f"{len(place)} rows; choose 'gaussian' for measurements, or round them to a few steps."
+            )
         if kind == "categorical":
             times = np.bincount(place, counted[shown], len(values))
             values = values[np.lexsort((values, -times))]  # the most common first
         levels.append(tuple(values.tolist()))
-    return LevelColumns(tuple(names), tuple(levels))
+    return (ScaleColumns if kind == "ordinal" else LevelColumns)(tuple(names), tuple(levels))
 
 
 def levels_of(table: WideTable, kinds: Mapping[str, str]) -> dict[str, LevelColumns]:
@@ -178,7 +257,7 @@ def levels_of(table: WideTable, kinds: Mapping[str, str]) -> dict[str, LevelColu
 
 
 def with_levels(table: WideTable, levels: Mapping[str, LevelColumns]) -> WideTable:
-    """The table with columns of levels as yes/no columns; levels that the fit did not see are counted in a warning."""
+    """The table with categories as yes/no columns; levels that the fit did not see are counted in a warning."""
     if not levels:
         return table
     layout, rows, xp = table.layout, table.rows, array_namespace(table.rows.x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,24 @@ from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.frames.raw_frames import in_types_of
 from latens.estimators.multi_view.tables.input import from_long, is_plain
+from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.models.multi_view.explained import column_variance
-from latens.models.multi_view.model import MultiViewPosterior, MultiViewStatistics, View
+from latens.models.multi_view.model import Codes, MultiView, MultiViewPosterior, MultiViewStatistics, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
 __all__ = [
     "as_given",
+    "asked_chances",
+    "chances_by_name",
     "divided_shares",
     "explained_table",
     "filled",
     "modelled_shares",
     "named_codes",
     "quantile_by_view",
+    "quantiles_of",
     "row_labels",
     "spread_by_column",
     "spreads_of_levels",
@@ -157,13 +161,42 @@ def quantile_by_view(
     for view in views:
         name, columns = view.name, view.columns
         own = given.columns(columns)
-        if name in layout.levels:
+        if name in layout.levels and not isinstance(layout.levels[name], ScaleColumns):
             chances, levels = filled(own, mean[:, columns]), layout.levels[name]
-            ordered = view.likelihood.name == "ordinal"
+            ordered = view.likelihood.name == "ordinal"  # in files of earlier fits, scales are yes/no columns, too
             parts.append(levels.reached(chances, level) if ordered else levels.contracted(chances))
         else:
             parts.append(filled(own, side[:, columns]))
     return array_namespace(mean).concat(parts, axis=1)
+
+
+def quantiles_of(model: MultiView, q: MultiViewPosterior, batch: Rows, local: Codes, level: float) -> tuple[Array]:
+    """(n, D), what a new value of every entry is below with the chance `level`."""
+    parts = [view.likelihood.quantile(*where, level) for view, where in model.predictors(q, batch, local)]
+    return (array_namespace(batch.x).concat(parts, axis=1),)
+
+
+def asked_chances(model: MultiView, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, ...]:
+    """Expectations (n, D) of all entries, and of each view of scales the chances (n, D, C) of their levels."""
+    xp, means, scales = array_namespace(batch.x), [], []
+    for view, where in model.predictors(q, batch, local):
+        means.append(view.likelihood.expect(*where)[0])
+        chances = view.likelihood.level_chances(*where)
+        if chances is not None:
+            scales.append(xp.stack(chances, axis=2))
+    return xp.concat(means, axis=1), *scales
+
+
+def chances_by_name(layout: Layout, means: Array, scales: Iterable[Array]) -> dict[str, dict[str, Array]]:
+    """Chances (n, C) of the levels of each column of levels, by view and column, from `asked_chances`."""
+    found, left = {}, iter(scales)
+    for view, columns in zip(layout.views, layout.bounds, strict=True):
+        own = layout.levels.get(view)
+        if isinstance(own, ScaleColumns):
+            found[view] = own.by_name(next(left))
+        elif isinstance(own, LevelColumns):
+            found[view] = own.probabilities(means[:, columns])
+    return found
 
 
 def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Table:
@@ -179,8 +212,9 @@ def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequ
 
 
 def spreads_of_levels(wide: Array, of_levels: Array, layout: Layout) -> Array:
-    """Deviations (n, D): those of levels from one table, those of other columns from the other."""
+    """Deviations (n, D): those of categories from one table, those of other columns from the other."""
     parts = []
     for view, bounds, own in zip(layout.views, layout.bounds, layout.as_read.bounds, strict=True):
-        parts.append(of_levels[:, own] if view in layout.levels else wide[:, bounds])
+        categories = view in layout.levels and not isinstance(layout.levels[view], ScaleColumns)
+        parts.append(of_levels[:, own] if categories else wide[:, bounds])
     return array_namespace(wide).concat(parts, axis=1)

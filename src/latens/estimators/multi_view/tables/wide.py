@@ -33,7 +33,7 @@ from latens.estimators.multi_view.tables.input import (
     read_views,
     single,
 )
-from latens.estimators.multi_view.tables.level_columns import LevelColumns
+from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.multi_view.tables.split import split_like
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
@@ -61,7 +61,7 @@ class Layout:
     groups: tuple[str, ...] = ()  # names of the groups; () where none were given
     precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
     exposed: tuple[str, ...] = ()  # views of counts whose exposures are known, sample by sample
-    levels: dict[str, LevelColumns] = field(default_factory=dict)  # of views whose columns are made of levels
+    levels: dict[str, LevelColumns | ScaleColumns] = field(default_factory=dict)  # of views of levels
     wholes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of views that are split by kind
     # what a usual sample counts in each column of views whose exposures are totals: other rows, the same layout
     usual_counts: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)

@@ -75,8 +75,9 @@ class _Codes:
 def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Sequence[_Codes]) -> Floats:
     p = q.views[view.name]
     on = p.weights.on.copy()
-    if p.theta is None or prior.theta is None or p.parameters is not None or not on.size:
-        return on  # all loadings are in, or the likelihood has parameters of its own
+    asked = p.parameters is None or p.parameters.only(slice(0, len(on))) is not None
+    if p.theta is None or prior.theta is None or not asked or not on.size:
+        return on  # all loadings are in, or the likelihood has parameters that are not those of single columns
     (d, k), mean, square = on.shape, p.mean.copy(), p.square.copy()
     evidence, weights = (
         [_evidence_of_entries(view, p, part) for part in codes],
@@ -221,7 +222,9 @@ def matched_entries(
     part = Rows(host(part.x), None if part.seen is None else host(part.seen))
     given, offset = view.given_precision(rows), view.log_exposure(rows)
     about = Columns(
-        p.noise.only(np.arange(columns.start, columns.stop)), None if given is None else host(given)[:, columns]
+        p.noise.only(np.arange(columns.start, columns.stop)),
+        None if given is None else host(given)[:, columns],
+        p.parameters and p.parameters.only(columns),
     )
     mean = eta if offset is None else eta + host(offset)
     return view.likelihood.only(columns).matched(part, mean, variance, about)

@@ -1,0 +1,415 @@
+"""Levels in order, c = 0 .. C - 1: one eta an entry, and cuts between levels that are learnt for each column.
+
+    P(y <= c) = sigmoid(cut_c - eta),      cut_0 < ... < cut_{C-2}
+
+The chance of a level is a product, of which each logistic part has the bound of Jaakkola and Jordan (2000):
+
+    log P(y = c) = log sigmoid(eta - cut_{c-1}) + log sigmoid(cut_c - eta) + log(1 - e^-(cut_c - cut_{c-1}))
+
+    log sigmoid(psi) >= psi/2 - t psi^2/2 + t xi^2/2 - xi/2 - log(1 + e^-xi),   t = tanh(xi/2) / (2 xi)
+
+best at xi^2 = E[psi^2]; the lowest level has no first part, the highest no second, and neither has the third. With two
+levels it is a yes/no column. Only differences of cuts and eta matter: cuts are counted from their mean, weighted by how
+many entries lie next to each, so that levels of eta and gaps between cuts hardly depend on each other.
+
+Given xi the bound is concave in the cuts: with n_c entries at level c, T_j and E_j sums of t and of t E[eta] over the
+parts that have cut j, a step is where
+
+    sum_j (n_j - n_{j+1}) cut_j / 2 - T_j cut_j^2 / 2 + E_j cut_j  +  sum_{0<c<C-1} n_c log(1 - e^-(cut_c - cut_{c-1}))
+
+and the prior of the cuts, which is normal of variance 100 and knows half an entry more in each gap, are highest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import ndtri
+
+from latens.array import Array, Floats
+from latens.array.fields import positive, record, sized
+from latens.array.kernels.quadratic_bounds import masked, steps_about, steps_constant, sum_steps, touch_steps
+from latens.array.special import expit, softplus
+from latens.array.transfer import column_sums, cross_sums, host, like
+from latens.core import Rows
+from latens.models.likelihoods.interface import Columns, Likelihood, Parameters, Predictor, Tangent, averages
+
+__all__ = ["Cuts", "OrderedLogit"]
+
+PRECISION = 0.01  # of the prior of a cut
+HALF_AN_ENTRY = 0.5  # that the prior knows in each gap: those of a level that no row shows do not meet
+MOST_STEPS, LAST_STEP = 30, 1e-9  # of Newton's method, and their size at the end
+ROUNDING = 1e-14  # relative, of a height
+SHORTENINGS = 40  # halvings of a step after which a column stays where it is
+NODES = 7  # of slopes and curvatures, which are smooth
+MOST_BEYOND = 30.0  # beyond the outermost cuts, between which eta is looked for
+HALVINGS = 60  # of that search
+LEAST_NEARER = 1e-12  # by which the chance of a narrower range must be nearer
+LEAST_SHARE = 1e-3  # of the way from one level to the next, from the ends of which a mean level is kept
+
+
+@record
+class Cuts(Parameters):
+    """Gaps between the cuts of each column, positive; 1 where a column has fewer levels than others of its view."""
+
+    gaps: Floats = positive("d gaps")
+    shares: Floats = sized("d gaps+1")  # by which cuts are weighted in their mean, 0; 0 where there is no cut
+
+    @classmethod
+    def of(cls, cuts: Floats, shares: Floats) -> Cuts:
+        """From cuts (D, C - 1), of which nothing but differences is kept."""
+        return cls(np.where(shares[:, 1:] > 0, np.diff(cuts, axis=1), 1.0), shares)
+
+    @cached_property
+    def values(self) -> Floats:
+        """(D, C - 1), the cuts."""
+        steps = np.concatenate([np.zeros((len(self.gaps), 1)), np.cumsum(self.gaps, axis=1)], axis=1)
+        return np.asarray(steps - np.sum(self.shares * steps, axis=1, keepdims=True))
+
+    @property
+    def by_column(self) -> list[Floats]:
+        """(C_d - 1,) each: the cuts of columns."""
+        return [own[real] for own, real in zip(self.values, self.shares > 0, strict=True)]
+
+    @cached_property
+    def top(self) -> Floats:
+        """(D,), the number of the highest level."""
+        return np.asarray(np.sum(self.shares > 0, axis=1), dtype=float)
+
+    @cached_property
+    def widths(self) -> Floats:
+        """(D, C), log(1 - e^-gap) of the levels between two cuts, else 0."""
+        inner, end = np.log(-np.expm1(-self.gaps)), np.zeros((len(self.gaps), 1))
+        return np.concatenate([end, np.where(self.shares[:, 1:] > 0, inner, 0.0), end], axis=1)
+
+    def only(self, columns: slice) -> Cuts:
+        return Cuts(self.gaps[columns], self.shares[columns])
+
+    def applied(self, sums: Any) -> Any:
+        known = _Known.of(sums, self)
+        level = known.base + np.sum(known.half * self.values - 0.5 * known.weight * self.values**2, axis=1)
+        level += np.sum(known.counts * self.widths, axis=1)
+        return replace(sums, level=level, pull=known.pull + np.einsum("dc,dcr->dr", self.values, known.pulls))
+
+    def _parabola(self, sums: Any, coefficients: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of cuts pull and weight (D, C - 1), 0 and 1 where there is none, and entries (D, C - 2) in the gaps."""
+        known, real = _Known.of(sums, self), self.shares > 0
+        pull = known.half + np.einsum("dcr,dr->dc", known.pulls, coefficients)
+        inner = np.where(real[:, 1:], known.counts[:, 1:-1] + HALF_AN_ENTRY, 0.0)
+        return np.where(real, pull, 0.0), np.where(real, known.weight + PRECISION, 1.0), inner
+
+    def slopes(self, sums: Any, coefficients: Floats) -> dict[str, Floats]:
+        pull, weight, inner = self._parabola(sums, coefficients)
+        each = np.where(self.shares > 0, pull - weight * self.values, 0.0)
+        after, moved = (np.cumsum(part[:, :0:-1], axis=1)[:, ::-1] for part in (each, self.shares))
+        return {"gaps": after - moved * each.sum(axis=1, keepdims=True) + inner / np.expm1(self.gaps)}
+
+    def improved(self, sums: Any, coefficients: Floats) -> Cuts:
+        (pull, weight, inner), real = self._parabola(sums, coefficients), self.shares > 0
+
+        def height(at: Cuts) -> Floats:
+            near = np.where(real, pull * at.values - 0.5 * weight * at.values**2, 0.0)
+            return np.asarray(near.sum(axis=1) + np.sum(inner * np.log(-np.expm1(-at.gaps)), axis=1))
+
+        now = self
+        for _ in range(MOST_STEPS):
+            step = np.where(real[:, 1:], np.diff(_newton(now, pull, weight, inner, real), axis=1), 0.0)
+            far = np.any(np.abs(step) > LAST_STEP * (1 + now.gaps), axis=1)
+            if not far.any():
+                break
+            before, length = height(now), far.astype(float)
+            least = before - ROUNDING * (1 + np.abs(before))
+            for _ in range(SHORTENINGS):
+                gaps = now.gaps + length[:, None] * step
+                reached = height(Cuts(np.maximum(gaps, np.finfo(float).tiny), self.shares))
+                lower = far & (np.any(gaps <= 0, axis=1) | ~(reached >= least))
+                if not lower.any():
+                    break
+                length = np.where(lower, 0.5 * length, length)
+            else:
+                length = np.where(lower, 0.0, length)
+            now = Cuts(now.gaps + length[:, None] * step, self.shares)
+        return now
+
+    def log_prior(self) -> float:
+        """But for its normaliser."""
+        near = -0.5 * PRECISION * float(np.sum(np.where(self.shares > 0, self.values, 0.0) ** 2))
+        return near + HALF_AN_ENTRY * float(self.widths.sum())
+
+
+def _newton(at: Cuts, pull: Floats, weight: Floats, inner: Floats, real: Any) -> Floats:
+    """(D, C - 1), Newton's step from there along which the mean of the cuts stays 0.
+
+    The matrix of second derivatives has three diagonals.
+    """
+    grown = np.expm1(at.gaps)
+    push, bend = inner / grown, inner * (grown + 1) / grown**2
+    none = np.zeros((len(pull), 1))
+    slope = np.where(real, pull - weight * at.values, 0.0)
+    slope += np.concatenate([none, push], axis=1) - np.concatenate([push, none], axis=1)
+    middle = weight + np.concatenate([none, bend], axis=1) + np.concatenate([bend, none], axis=1)
+    free, back = _solved(middle, bend, np.stack([slope, at.shares]))
+    held = np.sum(at.shares * free, axis=1) / np.sum(at.shares * back, axis=1)
+    return np.asarray(free - held[:, None] * back)
+
+
+def _solved(middle: Floats, beside: Floats, right: Floats) -> Floats:
+    """Of matrices with the diagonal `middle` (D, C) and -`beside` (D, C - 1) next to it, for sides (S, D, C)."""
+    pivots, found = middle.copy(), right.copy()
+    n = middle.shape[1]
+    for j in range(1, n):
+        ratio = beside[:, j - 1] / pivots[:, j - 1]
+        pivots[:, j] -= ratio * beside[:, j - 1]
+        found[..., j] += ratio * found[..., j - 1]
+    found[..., n - 1] /= pivots[:, n - 1]
+    for j in range(n - 2, -1, -1):
+        found[..., j] = (found[..., j] + beside[:, j] * found[..., j + 1]) / pivots[:, j]
+    return found
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What sums over rows say of the cuts: the part `own` of statistics, column by column."""
+
+    base: Floats  # (D,), constants without the cuts
+    counts: Floats  # (D, C), entries at each level
+    pull: Floats  # (D, R), responses without the cuts, times regressors
+    weight: Floats  # (D, C - 1), precisions of the parts with each cut
+    pulls: Floats  # (D, C - 1, R), the same times regressors
+    half: Floats  # (D, C - 1), what cuts are multiplied by whatever xi is
+
+    @classmethod
+    def of(cls, sums: Any, cuts: Cuts) -> _Known:
+        (d, c), r = cuts.shares.shape, sums.pull.shape[1]
+        base, counts, pull, products = np.split(sums.own, np.cumsum([1, c + 1, r]), axis=1)
+        products = products.reshape(d, c, r + 1)
+        half = np.where(cuts.shares > 0, 0.5 * (counts[:, :-1] - counts[:, 1:]), 0.0)
+        return cls(base[:, 0], counts, pull, products[:, :, 0], products[:, :, 1:], half)
+
+
+@record(eq=False)
+class OrderedLogit(Likelihood):
+    """Values are those of the levels, whatever their distance; only their order counts."""
+
+    name: ClassVar[str] = "ordinal"
+
+    values: Floats = sized("d levels")  # of the levels of each column, rising; the last again where it has fewer
+    shares: Floats = sized("d levels")  # of entries at each level, where a start begins; 0 where there is no level
+
+    @classmethod
+    def for_levels(cls, rows: Rows, levels: Sequence[Sequence[float]]) -> Self:
+        """Of columns with these levels, from rows that may not show all of them."""
+        most, x, there = max(map(len, levels)), host(rows.x), host(rows.mask) > 0
+        values, shares = np.empty((len(levels), most)), np.zeros((len(levels), most))
+        weight = np.ones(len(x)) if rows.weight is None else host(rows.weight)
+        for d, own in enumerate(levels):
+            values[d] = [*own, *[own[-1]] * (most - len(own))]
+            seen = there[:, d] if there.shape[0] > 1 else np.broadcast_to(there[:, d], len(x))
+            at = np.searchsorted(0.5 * np.add(own[1:], own[:-1]), x[seen, d])
+            counts = np.bincount(at, weight[seen], len(own)) + 0.5
+            shares[d, : len(own)] = counts / counts.sum()
+        return cls(values, shares)
+
+    @cached_property
+    def first(self) -> Cuts:
+        """Those that level by level have the shares of the rows where eta is 0."""
+        real = self.shares[:, 1:] > 0
+        below = np.cumsum(self.shares, axis=1)[:, :-1]
+        below = np.where(real, below, 0.5)
+        beside = np.where(real, self.shares[:, :-1] + self.shares[:, 1:], 0.0)
+        return Cuts.of(np.log(below) - np.log1p(-below), beside / beside.sum(axis=1, keepdims=True))
+
+    def parameters(self, d: int) -> Cuts:
+        return self.first
+
+    def only(self, columns: slice) -> OrderedLogit:
+        return OrderedLogit(self.values[columns], self.shares[columns])
+
+    def numbers(self, y: Array) -> Array:
+        """(n, D), which level each value is, from 0."""
+        xp, found = array_namespace(y), 0 * y
+        between = np.where(self.shares[:, 1:] > 0, 0.5 * (self.values[:, :-1] + self.values[:, 1:]), np.inf)
+        for border in between.T:
+            found = found + xp.astype(y > like(border, y), y.dtype)
+        return found
+
+    def _levels(self, rows: Rows) -> Array:
+        """The same of rows; those of missing entries count for nothing."""
+        return rows.cached(f"levels {self._key}", lambda: self.numbers(rows.x))
+
+    @cached_property
+    def _key(self) -> int:
+        return hash(self.values.tobytes())
+
+    def tangent(self, rows: Rows, at: Predictor) -> Tangent:
+        cuts, level, mean = at.columns.parameters, self._levels(rows), at.mean()
+        known = (cuts.values, cuts.top, cuts.widths)
+        below, above, response, (sums, base) = touch_steps(level, mean, at.square(), *known, rows.seen, rows.weight)
+
+        def own(part: Rows, regressors: Array) -> Floats:
+            """(D, .), what `_Known` reads."""
+            xp = array_namespace(regressors)
+            weighted = part.weigh(regressors)
+            counted = xp.concat([part.weigh(xp.ones_like(regressors[:, :1])), weighted], axis=1)
+            counts = host(part.cached(f"counts {self._key}", lambda: self._counts(part)))
+            halves = part.cached(f"halves {self._key}", lambda: self._halves(part))
+            pull = cross_sums(weighted, halves).T
+            products = sum_steps(level, below, above, counted, cuts.values.shape[1])
+            return np.concatenate([base[:, None], counts, pull, products.reshape(len(pull), -1)], axis=1)
+
+        return Tangent(response, below + above, sums, at=at, own=own)
+
+    def _counts(self, rows: Rows) -> Floats:
+        """(D, C), entries at each level."""
+        xp, level = array_namespace(rows.x), self._levels(rows)
+        each = [masked(xp.astype(level == c, rows.x.dtype), rows.seen) for c in range(self.values.shape[1])]
+        return np.stack([column_sums(rows.weigh(here)) for here in each], axis=1)
+
+    def _halves(self, rows: Rows) -> Array:
+        """(n, D), responses without the cuts: 1/2 at the highest level, -1/2 at the lowest, 0 between."""
+        xp, level, kind = array_namespace(rows.x), self._levels(rows), rows.x.dtype
+        ends = xp.astype(level > 0, kind) - xp.astype(level < like(self.first.top, rows.x), kind)
+        return masked(0.5 * ends, rows.seen)
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        at, cuts = tangent.at, tangent.at.columns.parameters
+        known = (cuts.values, cuts.top, cuts.widths)
+        return steps_constant(self._levels(rows), at.mean(), at.square(), *known, rows.seen)
+
+    def chances(self, eta: Array, columns: Columns) -> list[Array]:
+        """(n, D) each: of every level, 0 where a column does not have it."""
+        xp, cuts = array_namespace(eta), columns.parameters
+        found, low = [], xp.ones_like(eta)
+        for c in range(self.values.shape[1]):
+            here, last = like((c <= cuts.top) * np.exp(cuts.widths[:, c]), eta), c == cuts.values.shape[1]
+            high = xp.ones_like(eta)
+            if not last:
+                cut, ends = like(cuts.values[:, c], eta), like(c >= cuts.top, eta)
+                high = xp.where(ends > 0, high, expit(cut - eta))
+            found.append(low * high * here)
+            low = low if last else expit(eta - cut)
+        return found
+
+    def level_chances(self, mean: Array, variance: Array, columns: Columns) -> list[Array]:
+        """The same of a new entry, eta being normal."""
+        return averages(mean, variance, lambda eta: tuple(self.chances(eta, columns)))
+
+    def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        return self._moments(self.level_chances(mean, variance, columns))
+
+    def _moments(self, chances: list[Array]) -> tuple[Array, Array]:
+        """Mean and variance of the value, given the chances of levels."""
+        values = [like(each, chances[0]) for each in self.values.T]
+        mean = sum(p * v for p, v in zip(chances, values, strict=True))
+        return mean, sum(p * (v - mean) ** 2 for p, v in zip(chances, values, strict=True))
+
+    def middle(self, eta: Array, columns: Columns) -> Array:
+        return self._moments(self.chances(eta, columns))[0]
+
+    def _slope(self, rows: Rows, eta: Array, cuts: Cuts) -> tuple[Array, Array]:
+        """(n, D) each: d log p / d eta, and -d^2 log p / d eta^2."""
+        xp, level = array_namespace(eta), self._levels(rows)
+        low, high, _ = steps_about(level, cuts.values, cuts.widths)
+        above = xp.astype(level > 0, eta.dtype) * expit(low - eta)
+        below = xp.astype(level < like(cuts.top, eta), eta.dtype) * expit(eta - high)
+        return above - below, above * (1 - above) + below * (1 - below)
+
+    def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
+        return masked(self._slope(rows, at.mean(), at.columns.parameters)[1], rows.seen)
+
+    def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        slope, bend = averages(mean, variance, lambda eta: self._slope(rows, eta, columns.parameters), NODES)
+        return masked(slope, rows.seen), masked(bend, rows.seen)
+
+    def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
+        xp, cuts, level = array_namespace(eta), columns.parameters, self.numbers(y)
+        low, high, width = steps_about(level, cuts.values, cuts.widths)
+        above = xp.astype(level > 0, eta.dtype) * softplus(low - eta)
+        below = xp.astype(level < like(cuts.top, eta), eta.dtype) * softplus(eta - high)
+        return 2 * (above + below - width)
+
+    def link(self, level: Floats, columns: Columns) -> Floats:
+        cuts = columns.parameters
+        low = np.zeros_like(level) + cuts.values.min(axis=1) - MOST_BEYOND
+        high = np.zeros_like(level) + cuts.values.max(axis=1) + MOST_BEYOND
+        edge = LEAST_SHARE * (self.values[:, -1] - self.values[:, 0])
+        wanted = np.clip(level, self.values[:, 0] + edge, self.values[:, -1] - edge)
+        for _ in range(HALVINGS):
+            eta = 0.5 * (low + high)
+            rises = self.middle(eta, columns) < wanted
+            low, high = np.where(rises, eta, low), np.where(rises, high, eta)
+        return np.asarray(0.5 * (low + high))
+
+    def start(self, level: Floats) -> tuple[Floats, Floats]:
+        columns = Columns(None, parameters=self.first)
+        eta, step = self.link(level, columns), 1e-3
+        ends = [sum(p * s for p, s in zip(self.chances(eta + h, columns), self._scores.T, strict=True))
+                for h in (-step, step)]  # fmt: skip
+        return eta, np.asarray(ends[1] - ends[0]) / (2 * step)
+
+    def working(self, y: Floats) -> Floats:
+        """The mean of logistic noise within each level: skewed columns have no outliers then."""
+        at = self.numbers(y).astype(np.intp)
+        return np.take_along_axis(self._scores.T, at, axis=0)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """(D, C), of the levels."""
+        cuts, none = self.first.values, np.zeros((len(self.values), 1))
+        ends = np.where(self.first.shares > 0, cuts * expit(cuts) - softplus(cuts), 0.0)
+        moments = np.diff(np.concatenate([none, ends, none], axis=1), axis=1)
+        return np.asarray(np.where(self.shares > 0, moments / np.where(self.shares > 0, self.shares, 1.0), 0.0))
+
+    def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
+        cuts, reached = columns.parameters, np.zeros(eta.shape, dtype=np.intp)
+        hidden = eta + rng.logistic(size=eta.shape)
+        for c, cut in enumerate(cuts.values.T):
+            reached += (hidden > cut) & (c < cuts.top)
+        return np.take_along_axis(self.values.T, reached, axis=0)
+
+    def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
+        """Of all ranges of levels that are left as the less probable end goes, the one of nearest chance.
+
+        Ends beyond which too little falls would hold 97 % and more of scales of five levels where 90 % are asked for.
+        """
+        xp, chances = array_namespace(mean), self.level_chances(mean, variance, columns)
+        within, n, top = sum(chances), len(chances), like(columns.parameters.top, mean)
+        low, high = 0 * mean, top + 0 * mean
+        best, wanted = (low, high, xp.abs(within - (1 - 2 * tail))), 1 - 2 * tail
+        for _ in range(n - 1):
+            first, last = _chosen(chances, low), _chosen(chances, high)
+            rises = xp.astype(first <= last, mean.dtype)
+            within, low, high = within - xp.minimum(first, last), low + rises, high - (1 - rises)
+            off = xp.where(low <= high, xp.abs(within - wanted), xp.full_like(mean, xp.inf))
+            nearer = off < best[2] - LEAST_NEARER
+            best = tuple(xp.where(nearer, now, then) for now, then in zip((low, high, off), best, strict=True))
+        values = [like(each, mean) + 0 * mean for each in self.values.T]
+        return _chosen(values, best[0]), _chosen(values, best[1])
+
+    def quantile(self, mean: Array, variance: Array, columns: Columns, level: float) -> Array:
+        """The first level at which chances add up to so much."""
+        xp, total = array_namespace(mean), 0 * mean
+        found = like(self.values[:, 0], mean) + total
+        for here, value in zip(self.level_chances(mean, variance, columns), self.values.T[1:], strict=False):
+            total = total + here
+            found = xp.where(total < level, like(value, mean), found)
+        return found
+
+    def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
+        """The levels nearest to those of a normal; `between` knows the chances of levels, and is nearer."""
+        reach = float(ndtri(1 - tail)) * array_namespace(mean).sqrt(variance)
+        values = [like(each, mean) + 0 * mean for each in self.values.T]
+        return _chosen(values, self.numbers(mean - reach)), _chosen(values, self.numbers(mean + reach))
+
+
+def _chosen(of_levels: list[Array], number: Array) -> Array:
+    """(n, D), of arrays by level the entries at these levels."""
+    xp, found = array_namespace(number), 0 * number
+    for c, values in enumerate(of_levels):
+        found = xp.where(number == c, values, found)
+    return found
