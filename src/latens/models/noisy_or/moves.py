@@ -148,13 +148,18 @@ def _more_profiles(
     if most <= now:
         return
     codes = np.asarray(local.mean, dtype=np.float64)
-    sizes = {min(now + (now + 1) // 2, most), *(min(now << times, most) for times in range(1, MOST_DOUBLED + 1))}
+    usual = dict.fromkeys((min(2 * now, most), min(now + (now + 1) // 2, most)))
+    if model.exact_local(q):  # trials are cheap: step by step the bound itself tells
+        for size in usual:
+            yield Proposal(with_profiles(q, codes, grouped(codes, size, rng), size), np.arange(k))
+        return
+    sizes = {*usual, *(min(now << times, most) for times in range(1, MOST_DOUBLED + 1))}
     labels = {size: grouped(codes, size, rng) for size in sorted(sizes)}
     present = _evidence(model, codes, np.argmax(q.expected.profile_logits(codes), axis=1), now)
     gains = {size: _evidence(model, codes, label, size) - present for size, label in labels.items()}
     best = max(gains, key=lambda size: gains[size])
     least = -LEFT_BY_CODES * len(codes) - NATS_BY_CHANCE
-    for size in dict.fromkeys((best, min(2 * now, most), min(now + (now + 1) // 2, most))):
+    for size in dict.fromkeys((best, *usual)):
         if max(gains[best], gains[size]) > least:
             yield Proposal(with_profiles(q, codes, labels[size], size), np.arange(k))
 
