@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import betaln, gammaln
 
 from latens.array import Floats, Index
 from latens.array.transfer import column_sums, is_sparse, total
@@ -16,11 +17,12 @@ from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 from latens.models.noisy_or.new_causes import more_causes
+from latens.models.noisy_or.splits import split_causes
 
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior, CauseStatistics, ListedStates, NoisyOrCauses
 
-__all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
+__all__ = ["fewer_causes", "grouped", "other_causes", "propose", "propose_first", "propose_further", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
@@ -28,6 +30,8 @@ BETTER_STATES = 5e-4  # nats a row that states which are looked for anew must be
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
 FEW_PROFILES = 8  # profiles that are tried however few the rows: of many columns a few rows say much
 ROWS_PER_CHANCE = 2.0  # rows that a profile needs for each of its probabilities; these cost more than they gain else
+MOST_DOUBLED = 5  # times that the number of profiles is doubled in one trial, where codes speak for so many
+LEFT_BY_CODES, NATS_BY_CHANCE = 0.05, 20.0  # nats a row, and nats, that codes as they are may speak against profiles
 ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are left out in one trial
 
 
@@ -39,21 +43,77 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[Any]:
-    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, more, others.
-
-    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
+    """Other states and profiles, then other causes; of point estimates as many as there are.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
     local = model.local_step(q, sample)
+    yield from _first(model, q, stats, sample, local, rng)
+    yield from _further(model, q, stats, sample, local, rng, limit)
+
+
+def propose_first(
+    model: NoisyOrCauses,
+    q: CausePosterior,
+    stats: CauseStatistics,
+    sample: Rows,
+    rng: np.random.Generator,
+    limit: int,
+) -> Iterator[Any]:
+    """Other states and profiles, after which starts are compared; all there are where few causes make trials cheap."""
+    if model.exact_local(q):
+        return propose(model, q, stats, sample, rng, limit)
+    return _first(model, q, stats, sample, model.local_step(q, sample), rng)
+
+
+def propose_further(
+    model: NoisyOrCauses,
+    q: CausePosterior,
+    stats: CauseStatistics,
+    sample: Rows,
+    rng: np.random.Generator,
+    limit: int,
+) -> Iterator[Any]:
+    """What is left of all there are."""
+    if model.exact_local(q):
+        return iter(())
+    return _further(model, q, stats, sample, model.local_step(q, sample), rng, limit)
+
+
+def _first(
+    model: NoisyOrCauses,
+    q: CausePosterior,
+    stats: CauseStatistics,
+    sample: Rows,
+    local: ListedStates,
+    rng: np.random.Generator,
+) -> Iterator[Any]:
+    """Other states; without causes that are on nowhere; more profiles, fewer profiles.
+
+    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
+    """
     if not model.exact_local(q):
         yield from _with_other_states(model, q, stats, sample, local)
     if not model.points:
         yield from _without_idle(model, q, stats)
         yield from _more_profiles(model, q, stats.n, local, rng)
         yield from _fewer_profiles(model, q, stats)
+
+
+def _further(
+    model: NoisyOrCauses,
+    q: CausePosterior,
+    stats: CauseStatistics,
+    sample: Rows,
+    local: ListedStates,
+    rng: np.random.Generator,
+    limit: int,
+) -> Iterator[Any]:
+    """Fewer causes, more, two for one, others."""
+    if not model.points:
         yield from fewer_causes(model, q, stats, sample, local)
         yield from more_causes(model, q, stats.n, sample, limit)
+        yield from split_causes(model, q, stats.n, sample, local, limit)
     yield from other_causes(model, q, stats, sample, local, rng)
 
 
@@ -79,14 +139,39 @@ def _without_idle(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistic
 def _more_profiles(
     model: NoisyOrCauses, q: CausePosterior, n: float, local: Any, rng: np.random.Generator
 ) -> Iterator[Proposal]:
-    """Twice as many, half as many again: groups of rows whose causes are alike."""
+    """Groups of rows whose causes are alike: as many as their codes speak for, twice as many, half as many again.
+
+    Where codes speak against all of them, and more than rows that move between profiles make up for, none is tried.
+    """
     now, k = q.n_profiles, q.n_components
     most = min(model.most_profiles, 2**k, max(FEW_PROFILES, int(n / (ROWS_PER_CHANCE * max(k, 1)))))
-    sizes = {min(size, most) for size in (2 * now, now + (now + 1) // 2)}
+    if most <= now:
+        return
     codes = np.asarray(local.mean, dtype=np.float64)
-    for size in sorted(sizes, reverse=True):
-        if size > now:
+    usual = dict.fromkeys((min(2 * now, most), min(now + (now + 1) // 2, most)))
+    if model.exact_local(q):  # trials are cheap: step by step the bound itself tells
+        for size in usual:
             yield Proposal(with_profiles(q, codes, grouped(codes, size, rng), size), np.arange(k))
+        return
+    sizes = {*usual, *(min(now << times, most) for times in range(1, MOST_DOUBLED + 1))}
+    labels = {size: grouped(codes, size, rng) for size in sorted(sizes)}
+    present = _evidence(model, codes, np.argmax(q.expected.profile_logits(codes), axis=1), now)
+    gains = {size: _evidence(model, codes, label, size) - present for size, label in labels.items()}
+    best = max(gains, key=lambda size: gains[size])
+    least = -LEFT_BY_CODES * len(codes) - NATS_BY_CHANCE
+    for size in dict.fromkeys((best, *usual)):
+        if max(gains[best], gains[size]) > least:
+            yield Proposal(with_profiles(q, codes, labels[size], size), np.arange(k))
+
+
+def _evidence(model: NoisyOrCauses, codes: Floats, label: Index, n_profiles: int) -> float:
+    """Log evidence of codes under profiles of which each row has one, chances of causes integrated out."""
+    sizes, on = np.bincount(label, minlength=n_profiles).astype(float), np.zeros((n_profiles, codes.shape[1]))
+    np.add.at(on, label, codes)
+    (a, b), w = model.usage, np.full(n_profiles, model.profiles)
+    within = betaln(a + on, b + np.maximum(sizes[:, None] - on, 0.0)) - betaln(a, b)
+    kinds = gammaln(w + sizes).sum() - gammaln(w).sum() + gammaln(w.sum()) - gammaln(w.sum() + len(codes))
+    return float(within.sum() + kinds)
 
 
 def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> Iterator[Proposal]:
