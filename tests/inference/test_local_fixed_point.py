@@ -52,6 +52,21 @@ def test_a_leap_after_which_steps_are_longer_is_taken_back() -> None:
     assert local.mean[STEADY] == pytest.approx(1.0, abs=1e-6)
 
 
+def test_steps_that_only_rounding_makes_end() -> None:
+    @dataclass(frozen=True)
+    class Rounded(Scripted):
+        """Steps that fall to 3e-12 and then go up and down by as much, as where noise is next to nothing."""
+
+        def local_step(self, q: Place, batch: Rows, warm: Local | None = None) -> Local:
+            before = Local(np.zeros((len(batch), 1))) if warm is None else warm
+            nearer = 1 + 0.8 * (before.mean - 1) + (3e-12 if before.n_steps % 2 else -3e-12)
+            return replace(before, mean=nearer, n_steps=before.n_steps + 1)
+
+    local = local_fixed_point(Rounded([0.0]), Place(), Rows(np.ones((2, 1))), tol=1e-11, max_iter=300)
+    assert local.n_steps < 200
+    assert local.mean == pytest.approx(1.0, abs=2e-11)
+
+
 def test_leaps_save_steps_and_end_where_steps_alone_end() -> None:
     @dataclass(frozen=True)
     class Slow(Scripted):

@@ -29,7 +29,14 @@ from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_memory, fit_by
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
+from latens.estimators.parameters import (
+    SECONDS_OF_FITS,
+    all_or_nothing,
+    keep_warnings,
+    positive_number,
+    whole_number,
+    yes_or_no,
+)
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.doubts import doubt_sample
 from latens.estimators.rows.lazy import batch_by_batch
@@ -233,7 +240,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 fit = replace(fit, converged=False)
             with held_back() as asked:
                 self._keep(model, units, fit)
-            self._fit_seconds = time.process_time() - began  # of CPU, by which later work is said to be long
+            SECONDS_OF_FITS[self] = time.process_time() - began
         fit = replace(fit, interrupted=fit.interrupted or asked())
         if fit.interrupted:
             self._tell_interrupt(len(fit.trace), context.journal)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from latens.errors import collect_warnings
 
 __all__ = [
+    "SECONDS_OF_FITS",
     "all_or_nothing",
     "given_array",
     "in_callback",
@@ -42,6 +44,9 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+SECONDS_OF_FITS: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # of CPU; no part of what was found
 
 
 _called_back: ContextVar[tuple[Any, ...]] = ContextVar("_called_back", default=())

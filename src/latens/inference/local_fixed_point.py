@@ -20,6 +20,7 @@ MOST_STEPS_OF_LEAP = 5  # steps, besides one, that a leap is made from
 STEP, STEPS_AT_REST = 1e-4, 8  # of a code, in differences; and local steps in which its spread follows it
 MOST_NEWTON_STEPS = 30
 ROUNDING = 32  # times the machine's precision: steps that small are none
+AMPLIFIED_ROUNDING = 1e4  # the same of steps that do not get shorter, where little noise makes rounding larger
 
 
 @runtime_checkable
@@ -62,6 +63,7 @@ def local_fixed_point(
         return local
     xp, trail, rate, last, origin = array_namespace(mean), [mean], 0.0, None, None
     left = xp.full_like(mean[:, 0], xp.inf)
+    rested = left < 0
     for used in range(1, max_iter + 1):
         before, local = mean, model.local_step(q, batch, local)
         mean, _ = model.codes(batch, local)
@@ -71,6 +73,9 @@ def local_fixed_point(
             local, trail, last, origin = local.moved_to(mean), [mean], None, None
             continue
         left, rate = _left(mean, size, last, rate)
+        if last is not None:
+            rested = rested | ((size >= last) & (size <= _rounding(mean, AMPLIFIED_ROUNDING)))
+        left = xp.where(rested, xp.zeros_like(left), left)
         if not bool(xp.any(left >= tol)):
             return local
         trail, last = [*trail, mean], size
@@ -131,7 +136,7 @@ def _newton(model: Any, q: Any, batch: Any, warm: Any, factors: Array, tol: floa
 def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[Array, Any]:
     """(n,) each: how far rows still have to go, steps having shrunk from `last` to `size`, and their slowest rate."""
     xp = array_namespace(mean)
-    still = size <= ROUNDING * float(xp.finfo(mean.dtype).eps) * (1 + xp.max(xp.abs(mean), axis=1))
+    still = size <= _rounding(mean, ROUNDING)
     if last is None:
         return xp.where(still, xp.zeros_like(size), xp.full_like(size, xp.inf)), slowest
     ratio = size / xp.where(last > 0, last, xp.ones_like(last))
@@ -139,6 +144,12 @@ def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[A
     slowest = xp.maximum(shrunk, slowest + xp.zeros_like(ratio))
     now = xp.where(ratio < SLOWEST_RATE, slowest, xp.full_like(ratio, SLOWEST_RATE))
     return xp.where(still, xp.zeros_like(size), size * now / (1 - now)), slowest
+
+
+def _rounding(mean: Array, times: float) -> Array:
+    """(n,), so many times the precision of each row's codes."""
+    xp = array_namespace(mean)
+    return times * float(xp.finfo(mean.dtype).eps) * (1 + xp.max(xp.abs(mean), axis=1))
 
 
 def _leap(trail: list[Array]) -> Array:

@@ -12,6 +12,7 @@ import pytest
 
 import latens
 from latens.estimators.intervals import by_sampling as module
+from latens.estimators.parameters import SECONDS_OF_FITS
 
 
 def two_told(gap: float, n: int = 120) -> tuple[Any, np.ndarray]:
@@ -34,7 +35,7 @@ def test_clusters_that_rows_hardly_tell_apart_are_sampled_and_it_is_said_why() -
 def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
     model, X = two_told(1.5)
-    model._fit_seconds = 1e-6
+    SECONDS_OF_FITS[model] = 1e-6
     table = model.intervals(X)
     assert table.method == "response"
     assert "but not sampled: it would take about" in table.note
@@ -44,11 +45,11 @@ def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: p
 
 def test_sampling_may_take_as_long_as_three_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model, X = two_told(1.5)
-    assert 0 < model._fit_seconds < 30
+    assert 0 < SECONDS_OF_FITS[model] < 30
     monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
-    model._fit_seconds = 1000.0
+    SECONDS_OF_FITS[model] = 1000.0
     assert model.intervals(X).method == "gibbs"
-    model._fit_seconds = 1e-3
+    SECONDS_OF_FITS[model] = 1e-3
     assert re.search(r"it would take about \d+ s, \d+ times the fit", model.intervals(X).note)
     latens.save(model, tmp_path / "fit.latens")  # also of two clusters where rows show one
     loaded = latens.load(tmp_path / "fit.latens")

@@ -21,6 +21,7 @@ from latens.estimators.intervals.draws import (
     stacked,
 )
 from latens.estimators.intervals.table import AXES, PublishedNumber
+from latens.estimators.parameters import SECONDS_OF_FITS
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.uncertainty.gibbs import BURN_IN, THINNING, Sampled, effective_size, gibbs, r_hat
 from latens.models.known_codes import KNOWN
@@ -42,7 +43,6 @@ class BySampling(ByResponse):
 
     if TYPE_CHECKING:
         trace_: Any
-        _fit_seconds: float
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
@@ -82,8 +82,8 @@ class BySampling(ByResponse):
         )
 
     def _seconds_of_fit(self) -> float:
-        """CPU of the fit; of one from a file, which does not say, the iterations of the start that was kept."""
-        known = getattr(self, "_fit_seconds", None)
+        """CPU of the fit; of a copy or a file, which do not say, the iterations of the start that was kept."""
+        known = SECONDS_OF_FITS.get(self)
         return float(math.fsum(event.seconds for event in self.trace_) if known is None else known)
 
     def _most_gibbs_seconds(self) -> float:

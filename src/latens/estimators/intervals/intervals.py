@@ -103,8 +103,9 @@ class Intervals(BySampling):
             slopes are in closed form and the time is that of a few fits, and one by one for up to 20 numbers that
             `quantities`, `components` and `features` choose; else bootstrap where X is given and rows are few enough
             for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats, gibbs if a few
-            sweeps tell that it takes at most 30 seconds of CPU, the model can and its draws tell single components:
-            factors of `FactorAnalysis` turn from draw to draw. The table's `note` says what was done, or why not.
+            sweeps tell that it takes at most 30 seconds of CPU, or three times that of the fit, the model can and its
+            draws tell single components: factors of `FactorAnalysis` turn from draw to draw. The table's `note` says
+            what was done, or why not.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
