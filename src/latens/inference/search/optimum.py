@@ -329,11 +329,8 @@ class Search:
             return fits
         if self.pause and screens and self._is_far_behind(fits):  # all moves of the part are behind them
             return fits
-        # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then; and
-        # what was ahead at a glance, and is so no more at its end, was only faster
-        exact = self.model.exact_local(fits[0].state.q)
-        by_records = bool(self.pause and screens) or (self.glance > 0 and not self.slow and not exact)
-        chosen = records(fits, self.tol) if by_records else distinct(fits, self.tol)
+        # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
+        chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
             waiting, moved = chosen, list[Fit]()

@@ -56,7 +56,7 @@ from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 from latens.models.binary_factors.posteriors import States
 from latens.models.known_codes import KNOWN, for_states
-from latens.models.noisy_or.moves import propose, propose_first, propose_further
+from latens.models.noisy_or.moves import propose
 from latens.models.noisy_or.sampling import (
     DrawnCauses,
     draw_firings,
@@ -426,16 +426,6 @@ class NoisyOrCauses:
         self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Proposal]:
         return propose(self, q, stats, sample, rng, limit)
-
-    def first_candidates(
-        self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[Proposal]:
-        return propose_first(self, q, stats, sample, rng, limit)
-
-    def further_candidates(
-        self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[Proposal]:
-        return propose_further(self, q, stats, sample, rng, limit)
 
     def _ones(self, batch: Rows) -> Ones | OnesOnGpu | None:
         """Where the ones of the rows are, for compiled kernels; None for rows that these do not take."""

@@ -22,7 +22,7 @@ from latens.models.noisy_or.splits import split_causes
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior, CauseStatistics, ListedStates, NoisyOrCauses
 
-__all__ = ["fewer_causes", "grouped", "other_causes", "propose", "propose_first", "propose_further", "with_profiles"]
+__all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
@@ -43,74 +43,19 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[Any]:
-    """Other states and profiles, then other causes; of point estimates as many as there are.
+    """Other states; without causes that are on nowhere; more profiles, fewer; fewer causes, more, two for one, others.
+
+    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
     local = model.local_step(q, sample)
-    yield from _first(model, q, stats, sample, local, rng)
-    yield from _further(model, q, stats, sample, local, rng, limit)
-
-
-def propose_first(
-    model: NoisyOrCauses,
-    q: CausePosterior,
-    stats: CauseStatistics,
-    sample: Rows,
-    rng: np.random.Generator,
-    limit: int,
-) -> Iterator[Any]:
-    """Other states and profiles, after which starts are compared; all there are where few causes make trials cheap."""
-    if model.exact_local(q):
-        return propose(model, q, stats, sample, rng, limit)
-    return _first(model, q, stats, sample, model.local_step(q, sample), rng)
-
-
-def propose_further(
-    model: NoisyOrCauses,
-    q: CausePosterior,
-    stats: CauseStatistics,
-    sample: Rows,
-    rng: np.random.Generator,
-    limit: int,
-) -> Iterator[Any]:
-    """What is left of all there are."""
-    if model.exact_local(q):
-        return iter(())
-    return _further(model, q, stats, sample, model.local_step(q, sample), rng, limit)
-
-
-def _first(
-    model: NoisyOrCauses,
-    q: CausePosterior,
-    stats: CauseStatistics,
-    sample: Rows,
-    local: ListedStates,
-    rng: np.random.Generator,
-) -> Iterator[Any]:
-    """Other states; without causes that are on nowhere; more profiles, fewer profiles.
-
-    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
-    """
     if not model.exact_local(q):
         yield from _with_other_states(model, q, stats, sample, local)
     if not model.points:
         yield from _without_idle(model, q, stats)
         yield from _more_profiles(model, q, stats.n, local, rng)
         yield from _fewer_profiles(model, q, stats)
-
-
-def _further(
-    model: NoisyOrCauses,
-    q: CausePosterior,
-    stats: CauseStatistics,
-    sample: Rows,
-    local: ListedStates,
-    rng: np.random.Generator,
-    limit: int,
-) -> Iterator[Any]:
-    """Fewer causes, more, two for one, others."""
-    if not model.points:
         yield from fewer_causes(model, q, stats, sample, local)
         yield from more_causes(model, q, stats.n, sample, limit)
         yield from split_causes(model, q, stats.n, sample, local, limit)
