@@ -40,7 +40,8 @@ def crossed_in_turn(
     except KeyboardInterrupt:
         reached = highest([*found, *done, *fits])
         return [replace(reached, interrupted=True)]
-    return [*records(found, tol)[:-1], highest(found)]
+    *before, last = records(found, tol)
+    return [*before, replace(last, interrupted=found[-1].interrupted, stopped=found[-1].stopped)]
 
 
 def _next(best: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit]) -> Fit:
