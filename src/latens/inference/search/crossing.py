@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from latens.core import Fit
-from latens.inference.search.comparison import highest, records
+from latens.inference.search.moves import highest, records
 
 __all__ = ["crossed_in_turn"]
 

@@ -37,7 +37,6 @@ from latens.core import (
 )
 from latens.inference.ascent import OnIteration
 from latens.inference.extrapolated_ascent import settled
-from latens.inference.search.comparison import distinct, highest, leading_at_glance, records
 from latens.inference.search.crossing import crossed_in_turn
 from latens.inference.search.moves import (
     UNRECORDED,
@@ -45,10 +44,14 @@ from latens.inference.search.moves import (
     Hopeless,
     Record,
     closed_after,
+    distinct,
+    highest,
     improve,
     jumped,
     labelled,
+    leading_at_glance,
     longer,
+    records,
 )
 from latens.inference.sweep import Sweep, serial_sweep
 

@@ -198,7 +198,7 @@ def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> I
         return
     stats = model.statistics(sample, Memberships(like(np.eye(len(pieces))[label], sample.x)))
     q = model.global_step(model.prior(len(pieces)), stats)
-    for times in TIMES_CROSSED:
+    for times in TIMES_CROSSED[:1] if model.clusters.joint else TIMES_CROSSED:  # one, of clusters that take longer
         found = dealt(model, agglomerated(model, q, stats, times), sample, sample.n)
         if times > 1:
             again = model.statistics(sample, model.predicted_step(found, sample))
