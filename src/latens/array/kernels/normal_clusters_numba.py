@@ -21,8 +21,8 @@ __all__ = ["ascended_clusters"]
 LOG_2PI = math.log(2 * math.pi)
 LEAST_EXPONENT = -700.0
 LEAST_SHARE = 1e-9  # of a row in a cluster that counts
-FAR = 50.0  # nats below what it must reach, from where the first iterations never lead there
-STILL = 0.03  # nats of an iteration, after which the next ones change little
+FAR_BELOW_NATS = 50.0  # nats below what it must reach, from where the first iterations never lead there
+LEAST_GAIN = 0.03  # nats of an iteration, after which the next ones change little
 
 
 @nb.njit(**SUMS)
@@ -186,7 +186,9 @@ def ascended_clusters(x, mass, concentration, prior, rounding, n_steps, least, s
                 level -= 0.5 * spare * _rounded_form(low, rounding)
                 _log_densities(x, centre, low, spare, level, share[c])
         gain = bound - before
-        if step > 0 and (bound < least - FAR or bound + (n_steps - step) * gain < least or gain < STILL):
+        if step > 0 and (
+            bound < least - FAR_BELOW_NATS or bound + (n_steps - step) * gain < least or gain < LEAST_GAIN
+        ):
             return bound
         before = bound if step else before
         if step < n_steps:
