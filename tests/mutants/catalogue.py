@@ -280,7 +280,7 @@ INFERENCE = (
     ),
     Mutant(
         "of several starts the last wins",
-        "inference/search/optimum.py",
+        "inference/search/moves.py",
         "best = max(fits, key=lambda fit: fit.elbo)",
         "best = fits[-1]",
         "tests/inference/search/test_restarts_and_moves.py",

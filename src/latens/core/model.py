@@ -21,6 +21,7 @@ __all__ = [
     "Carrying",
     "Coded",
     "Compressing",
+    "Crossing",
     "EvidenceBound",
     "Expanding",
     "Facts",
@@ -186,6 +187,13 @@ class Regrouping(Protocol):
     def candidates_again(
         self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]: ...
+
+
+@runtime_checkable
+class Crossing(Protocol):
+    """One that makes posteriors of two that starts led to: what one of them found, the other may lack."""
+
+    def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)

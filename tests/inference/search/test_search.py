@@ -312,7 +312,7 @@ def weights_about(mixing: np.ndarray) -> NormalGamma:
 
 
 def test_an_interrupt_of_moves_keeps_a_higher_start_that_was_only_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*args: Any) -> Fit:
+    def interrupt(*args: Any, **options: Any) -> Fit:
         raise KeyboardInterrupt
 
     rng, model = np.random.default_rng(5), two_columns()

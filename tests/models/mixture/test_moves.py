@@ -12,7 +12,8 @@ import pytest
 import latens
 from latens.core import Removal, Rows
 from latens.models.mixture.model import Memberships
-from latens.models.mixture.moves import agglomerated, deal, gather, rearrange
+from latens.models.mixture.moves import _splits, agglomerated, crossed, deal, gather, rearrange
+from latens.models.mixture.nearby import Move, Nearby
 
 N_EACH = 30
 
@@ -44,7 +45,7 @@ def bound(q: Any) -> float:
 
 def labels_of(q: Any) -> np.ndarray:
     model, rows, _ = problem()
-    return np.argmax(model.local_step(q, rows).mean, axis=1)
+    return np.asarray(np.argmax(model.local_step(q, rows).mean, axis=1))
 
 
 def same_groups(one: np.ndarray, other: np.ndarray) -> bool:
@@ -104,10 +105,79 @@ def test_halves_of_the_last_round_change_no_candidate() -> None:
 
 def test_each_cluster_is_proposed_to_be_taken_out_the_smallest_first() -> None:
     model, rows, label = problem()
-    q, stats = of_labels(np.minimum(label, 1), 2)
-    removed = [one for one in rearrange(model, q, stats, rows, 2) if isinstance(one, Removal)]
+    tied = replace(model, clusters=replace(model.clusters, tied=True))  # whose clusters do not settle by themselves
+    rows = Rows(rows.x)  # halves of another model are not kept with these
+    stats = tied.statistics(rows, Memberships(np.eye(2)[np.minimum(label, 1)]))
+    q = tied.global_step(tied.prior(2), stats)
+    removed = [one for one in rearrange(tied, q, stats, rows, 2) if isinstance(one, Removal)]
     assert [one.of.tolist() for one in removed] == [[1], [0]]
     assert all(one.n_components == 1 for one in removed)
+
+
+def test_a_cluster_that_the_others_cannot_replace_is_not_taken_out() -> None:
+    model, rows, label = problem()
+    q, stats = of_labels(label, 3)
+    assert not [one for one in rearrange(model, q, stats, rows, 3) if one.n_components < 3]
+    halved = label.copy()
+    halved[:N_EACH:2] = 3  # every other row of the first
+    q, stats = of_labels(halved, 4)
+    fewer = [one for one in rearrange(model, q, stats, rows, 4) if one.n_components == 3]
+    assert fewer
+    assert all(same_groups(labels_of(getattr(one, "q", one)), label) for one in fewer)
+
+
+def test_what_clusters_concerned_gain_the_bound_of_all_gains_at_least() -> None:
+    model, rows, label = problem()
+    q, stats = of_labels(np.minimum(label, 1), 2)
+    for _ in range(30):  # until it settles
+        stats = model.statistics(rows, model.local_step(q, rows))
+        q = model.global_step(q, stats)
+    near, each = Nearby(model, q, stats, rows), np.eye(2)
+    splits = [Move((which,), halves, np.eye(2)) for which, halves in halves_of(q, stats)]
+    moves = [Move((0, 1), stats, each[[0]] + each[[1]]), Move((1,), stats, np.zeros((0, 2))), *splits]
+    settled = near.settled(moves, -1e9)
+    assert len(settled) == len(moves)
+    assert [one.gain for one in settled] == sorted((one.gain for one in settled), reverse=True)
+    now = sum((model.data_terms(q, stats) | model.global_terms(q)).values())
+    for one in settled:
+        assert bound(near.after([one])) > now + one.gain - 0.1
+    assert settled[0].gain > 10
+
+
+def halves_of(q: Any, stats: Any) -> list[tuple[int, Any]]:
+    model, rows, _ = problem()
+    return [(which, halves) for _, which, halves in _splits(model, q, stats, rows, model.local_step(q, rows))]
+
+
+def test_moves_that_concern_no_cluster_in_common_are_made_together() -> None:
+    model, rows, label = problem()
+    pieces = np.where(label < 2, 2 * label + np.arange(len(label)) % 2, 4)  # two of three are cut in two
+    q, stats = of_labels(pieces, 5)
+    stats = model.statistics(rows, model.local_step(q, rows))
+    q = model.global_step(q, stats)
+    each, near = np.eye(5), Nearby(model, q, stats, rows)
+    moves = [Move((i, i + 1), stats, each[[i]] + each[[i + 1]]) for i in (0, 2)]
+    settled = near.settled(moves, 0.0)
+    together = near.together(settled, 5)
+    assert len(together) == 2
+    assert same_groups(labels_of(near.after(together)), label)
+    assert len(near.together([settled[0], settled[0]], 5)) == 1
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+def test_two_posteriors_of_which_each_lacks_what_the_other_has_are_crossed(kind: str) -> None:
+    rng, label = np.random.default_rng(7), np.repeat(np.arange(4), N_EACH)
+    X = 12.0 * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])[label] + rng.normal(size=(4 * N_EACH, 2))
+    fitted = latens.GaussianMixture(4, covariance_type=kind, random_state=0).fit(X)
+    model, rows = fitted._model, fitted._units.enter(Rows(X))
+
+    def posterior(labels: list[int]) -> Any:
+        share = np.eye(3)[np.array(labels)[label]]
+        return model.global_step(model.prior(3), model.statistics(rows, Memberships(share)))
+
+    found = next(crossed(model, posterior([0, 0, 1, 2]), posterior([0, 1, 2, 2]), rows, 8))
+    assert same_groups(np.argmax(model.local_step(found, rows).mean, axis=1), label)
+    assert not list(crossed(model, found, found, rows, 8))
 
 
 def test_first_candidates_and_further_ones_are_all_candidates() -> None:

@@ -15,10 +15,12 @@ from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
 
 __all__ = [
     "N_SIDE",
+    "factor_of",
     "inverse_of_square",
     "invert_definite",
     "invert_rows",
     "log_determinant_rows",
+    "log_volume",
     "normal_columns",
     "packed_times",
     "side_columns",
@@ -49,7 +51,7 @@ def _factor(low):
 
 
 @nb.njit(cache=True, nogil=True)
-def _factor_of(matrix, low):
+def factor_of(matrix, low):
     """The same of a matrix, into `low`."""
     for i in range(matrix.shape[0]):
         for j in range(i + 1):
@@ -58,7 +60,7 @@ def _factor_of(matrix, low):
 
 
 @nb.njit(cache=True, nogil=True)
-def _log_volume(low):
+def log_volume(low):
     """Log determinant of the matrix whose Cholesky factor that is."""
     total = 0.0
     for i in range(low.shape[0]):
@@ -92,10 +94,10 @@ def invert_definite(matrices, out, volume):
     n, k, _ = matrices.shape
     low = np.empty((k, k), np.float64)
     for r in range(n):
-        if not _factor_of(matrices[r], low):
+        if not factor_of(matrices[r], low):
             volume[r] = np.nan
             continue
-        volume[r] = _log_volume(low)
+        volume[r] = log_volume(low)
         _inverse_of_factor(low, out[r])
 
 
@@ -123,7 +125,7 @@ def log_determinant_rows(matrices, out):
     n, k, _ = matrices.shape
     low = np.empty((k, k), np.float64)
     for r in range(n):
-        out[r] = _log_volume(low) if _factor_of(matrices[r], low) else np.nan
+        out[r] = log_volume(low) if factor_of(matrices[r], low) else np.nan
 
 
 @nb.njit(**COMPILED)

@@ -1,4 +1,7 @@
-"""Moves: posteriors with components deleted, split, merged or swapped, kept only if the bound says so."""
+"""Moves: posteriors with components deleted, split, merged or swapped, kept only if the bound says so.
+
+And which of several fits moves go on from, by the bounds that they reached.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,14 @@ __all__ = [
     "Record",
     "Unrecorded",
     "closed_after",
+    "distinct",
+    "highest",
     "improve",
     "jumped",
     "labelled",
+    "leading_at_glance",
     "longer",
+    "records",
     "starts_with_one_more",
 ]
 
@@ -335,3 +342,42 @@ def starts_with_one_more(model: Any, state: State, sample: Any, rng: np.random.G
     proposed = model.candidates(state.q, state.stats, sample, rng, k)
     posteriors = (one.q if isinstance(one, Proposal) else one for one in proposed)
     return islice((State(q) for q in posteriors if q.n_components == k), MOST_LARGER_STARTS)
+
+
+def distinct(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The fits that did not end where one before them did: as many components, and the same bound to `tol` per row."""
+    kept: list[Fit] = []
+    for fit in fits:
+        margin, size = tol * max(fit.state.stats.n, 1.0), fit.state.q.n_components
+        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in kept):
+            kept.append(fit)
+    return kept
+
+
+def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The fits that are higher than all before them, by more than `tol` nats per row; the first always is.
+
+    More fits at the end leave those that were chosen without them as they are: whatever goes on from records and keeps
+    the highest never ends lower for having had more starts.
+    """
+    chosen = list(fits[:1])
+    for fit in fits[1:]:
+        if fit.elbo > chosen[-1].elbo + tol * max(fit.state.stats.n, 1.0):
+            chosen.append(fit)
+    return chosen
+
+
+def leading_at_glance(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The same of fits that still rise: what is higher by less than an iteration gains is not ahead."""
+    chosen = list(fits[:1])
+    for fit in fits[1:]:
+        gain = fit.elbo - fit.trace[-2].elbo if len(fit.trace) > 1 else 0.0
+        if fit.elbo > chosen[-1].elbo + max(tol * max(fit.state.stats.n, 1.0), gain):
+            chosen.append(fit)
+    return chosen
+
+
+def highest(fits: Sequence[Fit]) -> Fit:
+    """The first of those with the highest bound; interrupted or stopped if any of them was."""
+    best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
+    return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))

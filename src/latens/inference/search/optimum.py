@@ -20,6 +20,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.core import (
+    Crossing,
     Fading,
     Fit,
     Forgetful,
@@ -36,16 +37,21 @@ from latens.core import (
 )
 from latens.inference.ascent import OnIteration
 from latens.inference.extrapolated_ascent import settled
+from latens.inference.search.crossing import crossed_in_turn
 from latens.inference.search.moves import (
     UNRECORDED,
     Ascent,
     Hopeless,
     Record,
     closed_after,
+    distinct,
+    highest,
     improve,
     jumped,
     labelled,
+    leading_at_glance,
     longer,
+    records,
 )
 from latens.inference.sweep import Sweep, serial_sweep
 
@@ -331,6 +337,14 @@ class Search:
             return fits
         # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
         chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
+        if isinstance(self.model, Crossing) and not screens and not self.fixed:
+            options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
+            move = partial(self._moved, **options, rare=rare, notify=notify)
+            first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
+            fits = crossed_in_turn(
+                chosen, first, further, again, partial(self._crossing, ascent, sample, notify), self.tol
+            )
+            return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
             waiting, moved = chosen, list[Fit]()
@@ -349,6 +363,20 @@ class Search:
         last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
         # one that was not gone on from may still be the highest
         return [*chosen[:-1], last, *(others if interrupted or stopped else ())]
+
+    def _crossing(self, ascent: Ascent, sample: Any, notify: OnIteration | None, best: Fit, other: Fit) -> Fit:
+        """The best fit, or what is made of it and another one where that is higher."""
+        return improve(
+            best,
+            lambda state: self.model.crossed(state.q, other.state.q, sample, self.limit),
+            ascent,
+            n_steps=TRIAL_STEPS,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=notify,
+            over=self.over,
+            journal=self.journal,
+        )
 
     def _is_far_behind(self, fits: Sequence[Fit]) -> bool:
         """Whether further moves, of which there are many, would hardly lead to what was reached before."""
@@ -556,42 +584,3 @@ def ascend_all(
             raise
         interrupted = True
     return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]
-
-
-def distinct(fits: Sequence[Fit], tol: float) -> list[Fit]:
-    """The fits that did not end where one before them did: as many components, and the same bound to `tol` per row."""
-    optima: list[Fit] = []
-    for fit in fits:
-        margin, size = tol * max(fit.state.stats.n, 1.0), fit.state.q.n_components
-        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in optima):
-            optima.append(fit)
-    return optima
-
-
-def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
-    """The fits that are higher than all before them, by more than `tol` nats per row; the first always is.
-
-    More fits at the end leave those that were chosen without them as they are: whatever goes on from records and keeps
-    the highest never ends lower for having had more starts.
-    """
-    chosen = list(fits[:1])
-    for fit in fits[1:]:
-        if fit.elbo > chosen[-1].elbo + tol * max(fit.state.stats.n, 1.0):
-            chosen.append(fit)
-    return chosen
-
-
-def leading_at_glance(fits: Sequence[Fit], tol: float) -> list[Fit]:
-    """The same of fits that still rise: what is higher by less than an iteration gains is not ahead."""
-    chosen = list(fits[:1])
-    for fit in fits[1:]:
-        gain = fit.elbo - fit.trace[-2].elbo if len(fit.trace) > 1 else 0.0
-        if fit.elbo > chosen[-1].elbo + max(tol * max(fit.state.stats.n, 1.0), gain):
-            chosen.append(fit)
-    return chosen
-
-
-def highest(fits: Sequence[Fit]) -> Fit:
-    """The first of those with the highest bound; interrupted or stopped if any of them was."""
-    best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
-    return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))

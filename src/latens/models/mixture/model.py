@@ -48,7 +48,7 @@ from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
 from latens.models.mixture.missing import Filled
-from latens.models.mixture.moves import gather, rearrange
+from latens.models.mixture.moves import crossed, gather, rearrange
 from latens.system.cached_value import cached_value
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
@@ -134,6 +134,10 @@ class Mixture:
             joint = for_components(joint, batch.aux[KNOWN])
         solved = self._shares(joint)
         return Memberships(solved[0], view, solved)
+
+    def scores(self, q: MixturePosterior, batch: Rows) -> Array:
+        """(n, K), what rows and clusters together add to the bound, of which memberships are made."""
+        return self._look(q, batch)[0]
 
     def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
         """Memberships of rows in clusters 0 and 1 alone, in 2 and 3 alone, and so on: each pair's add up to 1."""
@@ -465,6 +469,9 @@ class Mixture:
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
         return rearrange(self, q, stats, sample, limit)
+
+    def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]:
+        return crossed(self, one, other, sample, limit)
 
     def _complete(self, batch: Rows) -> Features:
         """Features of the rows, for memberships that came without them: from a start or a file."""

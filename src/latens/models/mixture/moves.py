@@ -10,7 +10,7 @@ log E[p], and a cluster that lost a row does not take it back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,22 +20,27 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
-from latens.array.transfer import host, is_sparse, total
+from latens.array.transfer import host, is_sparse, like, total
 from latens.core import Removal, Rows
 from latens.families.sticks import Sticks
 from latens.models.mixture.features import EXPOSURE, exposure_of
+from latens.models.mixture.nearby import Move, Nearby
 
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
 
-__all__ = ["agglomerated", "deal", "gather", "rearrange"]
+__all__ = ["agglomerated", "crossed", "deal", "gather", "rearrange"]
 
 Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
-Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after it
+Swap = tuple[float, Move, Callable[[], Any]]  # what it gains, what it replaces, and the clusters after it
 
 N_MERGES = 2  # merges tried by themselves
 N_SPLITS = 2  # splits tried
 N_SWAPS = 6  # swaps and transfers tried
+# nats that a move may lose among the clusters concerned and still be tried: splits and swaps, merges, and removals,
+# after which others take more of the rows
+NATS_OF_SWAP, NATS_OF_MERGE, NATS_OF_REMOVAL = 0.5, 5.0, 12.0
+TIMES_CROSSED = (1.0, 1.5)  # the number of clusters that sums ask for, to which pieces of two posteriors are joined
 N_DEALS = 6  # times that rows are dealt at most
 FEWEST_DEALT = 0.1  # rows of the sample that go elsewhere in a deal, below which no other deal changes much
 HOPELESS, HOPELESS_PER_ROW = 50.0, 0.01  # nats, and nats a row, that sums may say a candidate loses
@@ -57,12 +62,17 @@ def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample
     empty = order[stats.counts[order] < 1.0][-(k - 1) :]
     if len(empty) > 1:
         yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-    share = _counted(stats, sample, model.local_step(q, sample))
+    near = Nearby(model, q, stats, sample) if Nearby.tells(model, stats, sample) else None
+    share = _counted(stats, sample, model.local_step(q, sample)) if near is None else near.share.T
     merges = _merges(model, q, stats, share)
     if len(_gaining(merges)) > 1:
         yield _regrouped(model, q, stats, _all_gaining(model, q, stats, share, merges))
-    for _, i, j in merges[:N_MERGES]:
-        yield _regrouped(model, q, stats, _joining(k, i, j))
+    if near is None:
+        for _, i, j in merges[:N_MERGES]:
+            yield _regrouped(model, q, stats, _joining(k, i, j))
+    else:
+        moves = [Move((i, j), stats, np.eye(k)[[i]] + np.eye(k)[[j]]) for _, i, j in merges[:N_MERGES]]
+        yield from _settled(near, moves, -NATS_OF_MERGE, k)
     yield deal(model, q, sample, stats.n)
 
 
@@ -70,29 +80,61 @@ def rearrange(
     model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, limit: int
 ) -> Iterator[MixturePosterior | Removal]:
     """Splits up to `limit` clusters; swaps and transfers; each cluster taken out."""
-    k, local, worst = q.n_components, model.local_step(q, sample), _worst(stats)
+    k, worst = q.n_components, _worst(stats)
+    near = Nearby(model, q, stats, sample) if Nearby.tells(model, stats, sample) else None
+    local = model.local_step(q, sample) if near is None else near
     splits = _splits(model, q, stats, sample, local)
-    if k < limit:
-        for gain, which, halves in splits[:N_SPLITS]:
-            if gain > worst:
-                yield _divided(model, q, stats, np.delete(np.eye(k), which, axis=0), halves)
-    if k < 2:
-        return
-    best = splits[: N_SWAPS // 2]
-    swaps: list[Swap] = [
-        (gain + more, partial(_divided, model, q, stats, _joining(k, i, j, without=which), halves))
-        for gain, i, j in _merges(model, q, stats, _counted(stats, sample, local))[: N_SWAPS // 2]
-        for more, which, halves in best
-        if which not in (i, j)
+    divided: list[Swap] = [
+        (
+            gain,
+            Move((which,), halves, np.eye(2)),
+            partial(_divided, model, q, stats, np.delete(np.eye(k), which, axis=0), halves),
+        )
+        for gain, which, halves in (splits[:N_SPLITS] if k < limit else ())
     ]
-    if not model.tied:  # whose one sum of squares halves have no part in
-        swaps += [transfer for split in best for transfer in _transfers(model, q, stats, split)]
-    for gain, made in sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]:
-        if gain > worst:
-            yield made()
-    for cluster in np.argsort(stats.counts, kind="stable"):
-        keep = np.delete(np.arange(k), cluster)
-        yield Removal(q.only(keep), keep)
+    best = splits[: N_SWAPS // 2]
+    swaps: list[Swap] = []
+    if k > 1:
+        merges = _merges(model, q, stats, _counted(stats, sample, local))[: N_SWAPS // 2]
+        swaps += [
+            _swap(model, q, stats, merge, split) for merge in merges for split in best if split[1] not in merge[1:]
+        ]
+        if not model.tied:  # whose one sum of squares halves have no part in
+            swaps += [transfer for split in best for transfer in _transfers(model, q, stats, split)]
+    proposed = [*divided, *sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]]
+    if near is None:
+        for gain, _, made in proposed:
+            if gain > worst:
+                yield made()
+    else:
+        moves = [move for gain, move, _ in proposed if gain > worst]
+        yield from _settled(near, moves, -NATS_OF_SWAP, limit)
+    if k > 1:
+        yield from _without_each(q, stats, near)
+
+
+def _settled(near: Nearby, moves: Sequence[Move], least: float, limit: int) -> Iterator[MixturePosterior]:
+    """Moves that may gain, after an ascent of the clusters concerned: first those that gain, together."""
+    found = near.settled(moves, least)
+    together = near.together(found, limit)
+    if len(together) > 1:
+        yield near.after(together)
+    for move in found:
+        yield near.after([move])
+
+
+def _without_each(q: MixturePosterior, stats: ClusterStatistics, near: Nearby | None) -> Iterator[Any]:
+    """Each cluster taken out, the smallest first."""
+    k, order = q.n_components, np.argsort(stats.counts, kind="stable")
+    if near is None:
+        for cluster in order:
+            keep = np.delete(np.arange(k), cluster)
+            yield Removal(q.only(keep), keep)
+        return
+    moves = [Move((int(cluster),), stats, np.zeros((0, k))) for cluster in order]
+    found = near.settled(moves, -NATS_OF_REMOVAL)
+    for move in found:
+        yield near.after([move]) if move.gain > 0 else Removal(near.after([move]), near.present([move]))
 
 
 def _worst(stats: ClusterStatistics) -> float:
@@ -140,6 +182,31 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
     return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
 
 
+def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[MixturePosterior]:
+    """Rows that are in the same clusters of both posteriors, joined again while their evidence rises, and dealt.
+
+    Where the two cut rows differently, each piece goes where sums say that it belongs. Joined to more clusters than
+    sums ask for, and dealt, clusters that overlap come apart.
+    """
+    from latens.models.mixture.model import Memberships
+
+    if model.clusters.joint and sample.seen is not None:  # whose sums need what is filled in, of each cluster
+        return
+    labels = [np.argmax(host(model.local_step(q, sample).mean), axis=1) for q in (one, other)]
+    pieces, label = np.unique(labels[0] * other.n_components + labels[1], return_inverse=True)
+    if len(pieces) <= max(one.n_components, other.n_components):  # one has what the other has, cut further
+        return
+    stats = model.statistics(sample, Memberships(like(np.eye(len(pieces))[label], sample.x)))
+    q = model.global_step(model.prior(len(pieces)), stats)
+    for times in TIMES_CROSSED[:1] if model.clusters.joint else TIMES_CROSSED:  # one, of clusters that take longer
+        found = deal(model, agglomerated(model, q, stats, times), sample, sample.n)
+        if times > 1:
+            again = model.statistics(sample, model.predicted_step(found, sample))
+            found = deal(model, agglomerated(model, found, again), sample, sample.n)
+        if found.n_components <= limit:
+            yield found
+
+
 def _counted(stats: ClusterStatistics, sample: Rows, local: Any) -> Floats:
     """(n, K), memberships that count as all rows."""
     return np.asarray(host(sample.weigh(local.mean)) * (stats.n / sample.n))
@@ -157,7 +224,10 @@ def _merges(
     each = np.eye(k)
     # all at once: of few clusters a call costs what is found in it
     alone, together = np.split(_free_energy(model, q, stats, np.concatenate([each, each[first] + each[second]])), [k])
-    gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
+    gain = together - alone[first] - alone[second]
+    may = np.flatnonzero(gain > _worst(stats))  # what is left open between two only lowers it
+    first, second, gain = first[may], second[may], gain[may]
+    gain = gain - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best if gain[p] > _worst(stats)]
 
@@ -195,6 +265,17 @@ def _places(model: Mixture, q: MixturePosterior) -> Floats:
     return np.asarray(q.clusters.mean / np.sqrt(width))
 
 
+def _swap(
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, merge: tuple[float, int, int], split: Split
+) -> Swap:
+    """Two clusters joined and another one split."""
+    (gain, i, j), (more, which, halves), k = merge, split, q.n_components
+    made = partial(_divided, model, q, stats, _joining(k, i, j, without=which), halves)
+    each = np.eye(k + 2)
+    move = Move((i, j, which), _beside(stats, halves), np.stack([each[i] + each[j], each[k], each[k + 1]]))
+    return gain + more, move, made
+
+
 def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, split: Split) -> Iterator[Swap]:
     """What is gained where one half of a split cluster goes to each of the others, and the clusters after it."""
     more, which, halves = split
@@ -206,12 +287,14 @@ def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sp
     groups = np.concatenate([each[others], each[others] + each[k], each[others] + each[k + 1], each[k:]])
     energy = _free_energy(model, q, both, groups)
     alone, larger, halved = energy[: k - 1], energy[k - 1 : -2].reshape(2, k - 1), energy[-2:]
-    for side in (0, 1):
-        for gain, to in zip(larger[side] - alone + (more - halved[side]), others, strict=True):
-            groups = np.eye(k, k + 2)
-            groups[which] = each[k + 1 - side]
-            groups[to] += each[k + side]
-            yield float(gain), partial(_regrouped, model, q, both, groups)
+    gains = (larger - alone + (more - halved)[:, None]).reshape(-1)
+    for best in np.argsort(-gains, kind="stable")[:N_SWAPS]:
+        side, to = divmod(int(best), k - 1)
+        groups, to = np.eye(k, k + 2), int(others[to])
+        groups[which] = each[k + 1 - side]
+        groups[to] += each[k + side]
+        move = Move((which, to), both, groups[[which, to]])
+        yield float(gains[best]), move, partial(_regrouped, model, q, both, groups)
 
 
 def _pair_entropy(a: Floats, b: Floats) -> Floats:

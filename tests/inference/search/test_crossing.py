@@ -1,0 +1,61 @@
+"""Starts that are crossed with the best before them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from latens.core import Fit, Iteration, State
+from latens.inference.search.crossing import crossed_in_turn
+
+
+class _Rows:
+    n = 10.0
+
+
+def fit(elbo: float, **flags: bool) -> Fit:
+    return Fit(State(None, _Rows()), (Iteration(0, 0, elbo, {}, 1, 0.0, None),), True, **flags)
+
+
+def same(one: Fit) -> Fit:
+    return one
+
+
+def first_gains(best: Fit, other: Fit) -> Fit:
+    return fit(best.elbo + 5) if other.elbo < 0 else best
+
+
+def test_the_best_of_starts_and_crossings_is_the_last() -> None:
+    found = crossed_in_turn([fit(1.0), fit(-2.0), fit(3.0)], same, same, same, first_gains, 1e-6)
+    assert found[-1].elbo == 6.0
+
+
+def test_more_starts_never_end_lower() -> None:
+    bounds = [1.0, -2.0, 3.0, 9.0, -1.0, 0.0]
+    ends = [
+        crossed_in_turn([fit(each) for each in bounds[:m]], same, same, same, first_gains, 1e-6)[-1].elbo
+        for m in range(1, len(bounds) + 1)
+    ]
+    assert ends == sorted(ends)
+    assert ends[-1] == 14.0
+
+
+def test_only_what_a_crossing_made_is_moved_again() -> None:
+    moved: list[float] = []
+
+    def again(one: Fit) -> Fit:
+        moved.append(one.elbo)
+        return one
+
+    crossed_in_turn([fit(1.0), fit(0.5), fit(-1.0)], same, same, again, first_gains, 1e-6)
+    assert moved == [6.0]
+
+
+def test_an_interrupt_keeps_what_was_reached() -> None:
+    def interrupted(best: Fit, other: Fit) -> Any:
+        raise KeyboardInterrupt
+
+    found = crossed_in_turn([fit(1.0), fit(4.0)], same, same, same, cast("Any", interrupted), 1e-6)
+    assert found[-1].elbo == 4.0
+    assert found[-1].interrupted
+    stopped = crossed_in_turn([fit(1.0, stopped=True), fit(4.0)], same, same, same, first_gains, 1e-6)
+    assert len(stopped) == 1
