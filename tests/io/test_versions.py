@@ -103,12 +103,13 @@ def test_a_file_that_claims_an_earlier_version_than_its_names_is_refused(tmp_pat
         latens.load(forgery.write(tmp_path / "forged"))
 
 
-def test_variances_of_a_regression_with_few_rows_have_their_names_of_version_4(tmp_path: Any) -> None:
+@pytest.mark.parametrize("version", [4, 5])
+def test_variances_of_a_regression_with_few_rows_have_their_former_names(version: int, tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     model = latens.BayesianLinearRegression(1.0, 2.0).fit(rng.normal(size=(4, 9)), rng.normal(size=4))
     path = latens.save(model, tmp_path / "honest")
     forgery = Forgery(path)
-    forgery.header["version"] = 4
+    forgery.header["version"] = version
     text = json.dumps(forgery.header)
     assert '"axis_variances"' in text
     forgery.text = text.replace('"axis_variances"', '"along"').replace('"other_variance"', '"elsewhere"').encode()

@@ -79,11 +79,8 @@ STEPS: dict[int, Step] = {
         change=measurements_alone,
     ),
     3: Step(change=_sums_as_data),
-    4: Step(
-        records={"FactorPosterior": "FactorAnalysisPosterior"},
-        fields={"RegressionPosterior": {"along": "axis_variances", "elsewhere": "other_variance"}},
-        change=_entries_by_column,
-    ),
+    4: Step(records={"FactorPosterior": "FactorAnalysisPosterior"}, change=_entries_by_column),
+    5: Step(fields={"RegressionPosterior": {"along": "axis_variances", "elsewhere": "other_variance"}}),
 }
 
 

@@ -346,12 +346,12 @@ def starts_with_one_more(model: Any, state: State, sample: Any, rng: np.random.G
 
 def distinct(fits: Sequence[Fit], tol: float) -> list[Fit]:
     """The fits that did not end where one before them did: as many components, and the same bound to `tol` per row."""
-    kept: list[Fit] = []
+    optima: list[Fit] = []
     for fit in fits:
         margin, size = tol * max(fit.state.stats.n, 1.0), fit.state.q.n_components
-        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in kept):
-            kept.append(fit)
-    return kept
+        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in optima):
+            optima.append(fit)
+    return optima
 
 
 def records(fits: Sequence[Fit], tol: float) -> list[Fit]:

@@ -25,7 +25,7 @@ class Kind:
 
 
 FORMAT = "latens-model"
-VERSION = 5
+VERSION = 6
 MODEL = Kind(FORMAT, VERSION, ("format", "version", "latens", "estimator", "params", "fitted", "arrays"), "latens.save")
 HEADER = "header.json"
 LARGEST_HEADER = 64 * 2**20  # bytes; names of columns are most of it, and a million of them fit

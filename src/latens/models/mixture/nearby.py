@@ -38,7 +38,7 @@ N_STEPS = 10  # iterations of the clusters concerned
 class Move:
     """Some clusters replaced by others."""
 
-    gone: tuple[int, ...]
+    replaced: tuple[int, ...]
     sums: ClusterStatistics
     groups: Floats  # (new, old), of which sums the others are made
 
@@ -53,7 +53,7 @@ class Settled:
 
     gain: float  # nats
     concerned: tuple[int, ...]  # clusters that are gone or have changed
-    n_gone: int  # of these, the first
+    n_replaced: int  # of these, the first
     new: ClusterStatistics
 
     @property
@@ -95,37 +95,41 @@ class Nearby:
 
     def together(self, moves: Sequence[Settled], limit: int) -> list[Settled]:
         """Of moves that gain, the best first, those that concern no cluster of one before, up to so many clusters."""
-        taken, chosen, k = set[int](), list[Settled](), len(self.stats.counts)
+        busy, chosen, k = set[int](), list[Settled](), len(self.stats.counts)
         for move in moves:
-            if move.gain > 0 and taken.isdisjoint(move.concerned) and k + move.more <= max(limit, k):
+            if move.gain > 0 and busy.isdisjoint(move.concerned) and k + move.more <= max(limit, k):
                 k += move.more
-                taken.update(move.concerned)
+                busy.update(move.concerned)
                 chosen.append(move)
         return chosen
 
     def present(self, moves: Sequence[Settled]) -> Index:
         """Which clusters of now those after such moves are that have not been replaced."""
-        kept = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
-        return np.array([*kept, *(which for move in moves for which in move.concerned[move.n_gone :])], dtype=np.intp)
+        unchanged = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
+        return np.array(
+            [*unchanged, *(which for move in moves for which in move.concerned[move.n_replaced :])], dtype=np.intp
+        )
 
     def after(self, moves: Sequence[Settled]) -> MixturePosterior:
         """The clusters after moves that concern none in common."""
-        kept = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
-        parts = [_only(self.stats, kept), *(move.new for move in moves)]
+        unchanged = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
+        parts = [_only(self.stats, unchanged), *(move.new for move in moves)]
         return self.model.global_step(self.q, _beside(self.stats, parts))
 
     def _settled(self, move: Move, least: float) -> Settled:
         from latens.array.kernels.normal_clusters_numba import ascended_clusters
 
-        gone, prior = list(move.gone), cast("NormalWishart", self.model.clusters)
-        beside = self._neighbours(gone, without=not len(move.groups))
-        concerned = [*gone, *beside]
+        clusters, prior = list(move.replaced), cast("NormalWishart", self.model.clusters)
+        beside = self._neighbours(clusters, without=not len(move.groups))
+        concerned = [*clusters, *beside]
         mass = self.share[concerned].sum(axis=0)
         rows = np.flatnonzero(mass > LEAST_MASS)
         new = _beside(self.stats, [move.new, _only(self.stats, np.array(beside, dtype=np.intp))])
         k = len(self.stats.counts)
         before = (
-            float(self.level[concerned].sum()) + self._labels(k) - self._labels(k - len(gone) + len(move.new.counts))
+            float(self.level[concerned].sum())
+            + self._labels(k)
+            - self._labels(k - len(clusters) + len(move.new.counts))
         )
         columns: Floats = self.sample.cached("columns", lambda: np.ascontiguousarray(np.transpose(self.sample.x)))
         rounding = np.zeros(len(columns)) if self.model.rounding is None else self.model.rounding
@@ -139,12 +143,12 @@ class Nearby:
             before + least,
             (new.counts, new.x, new.xx),
         )
-        return Settled(float(bound) - before, tuple(concerned), len(gone), replace(new, seen=new.counts[:, None]))
+        return Settled(float(bound) - before, tuple(concerned), len(clusters), replace(new, seen=new.counts[:, None]))
 
-    def _neighbours(self, gone: list[int], without: bool) -> list[int]:
+    def _neighbours(self, clusters: list[int], without: bool) -> list[int]:
         """Clusters that share rows with these, or `without` these would have them; those with most such rows."""
-        rows = (self.next if without else self.shared)[gone].sum(axis=0)
-        rows[gone] = 0.0
+        rows = (self.next if without else self.shared)[clusters].sum(axis=0)
+        rows[clusters] = 0.0
         return [int(one) for one in np.argsort(-rows, kind="stable")[:MOST_NEIGHBOURS] if rows[one] > LEAST_ROWS]
 
     def _labels(self, k: int) -> float:

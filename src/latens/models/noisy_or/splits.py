@@ -106,8 +106,8 @@ def _mixture(model: NoisyOrCauses, ones: Floats, zeros: Floats, weight: Floats) 
     """
     level, alike = _log_chances(model, ones, zeros, weight[None])
     residual = ones - alike[0] * (ones + zeros)
-    along = residual @ np.linalg.eigh(residual.T @ (weight[:, None] * residual))[1][:, -1]
-    part = np.array([along > 0, along <= 0], dtype=float)
+    coordinate = residual @ np.linalg.eigh(residual.T @ (weight[:, None] * residual))[1][:, -1]
+    part = np.array([coordinate > 0, coordinate <= 0], dtype=float)
     gain = 0.0
     for _ in range(N_ROUNDS):
         sizes = part @ weight

@@ -127,20 +127,20 @@ def test_scales_have_one_loading_thresholds_of_their_own_and_draws_that_are_leve
     cuts = found.thresholds_["survey"]
     assert [len(cuts[name]) for name in ("survey_2", "survey_3")] == [3, 2]
     assert all((np.diff(own) > 0).all() for own in cuts.values())
-    gone = y[:40].copy()
-    gone[:, :6] = np.nan
-    filled, std = found.impute({"survey": gone}, return_std=True)
-    whole, low, high = found.impute({"survey": gone}, coverage=0.9)
+    holey = y[:40].copy()
+    holey[:, :6] = np.nan
+    filled, std = found.impute({"survey": holey}, return_std=True)
+    whole, low, high = found.impute({"survey": holey}, coverage=0.9)
     levels = [set(np.unique(column)) for column in y.T]
-    for table in (low, high, *found.impute({"survey": gone}, n_draws=3)[1], found.sample(50)[0]):
+    for table in (low, high, *found.impute({"survey": holey}, n_draws=3)[1], found.sample(50)[0]):
         assert all(set(np.unique(column)) <= own for column, own in zip(table["survey"].T, levels, strict=True))
     assert (low["survey"] <= high["survey"]).all()
     assert np.array_equal(whole["survey"], filled["survey"])
     assert (std["survey"][:, :6] > 0).all()
     assert not std["survey"][:, 6:].any()
-    by_chance = found.impute_proba({"survey": gone})["survey"]["survey_4"] @ np.array([1.0, 2.0, 5.0, 10.0])
+    by_chance = found.impute_proba({"survey": holey})["survey"]["survey_4"] @ np.array([1.0, 2.0, 5.0, 10.0])
     assert filled["survey"][:, 4] == pytest.approx(by_chance)
-    limits = found.impute({"survey": gone}, quantiles=(0.05, 0.5, 0.95))[1]
+    limits = found.impute({"survey": holey}, quantiles=(0.05, 0.5, 0.95))[1]
     assert (limits[0.05]["survey"] <= limits[0.5]["survey"]).all()
     assert (limits[0.5]["survey"] <= limits[0.95]["survey"]).all()
 
