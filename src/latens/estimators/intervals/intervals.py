@@ -327,7 +327,8 @@ class Intervals(BySampling):
 
     def _extra_numbers(self, q: Any) -> dict[str, Any]:
         """(K,) each, numbers of components that are published elsewhere than in `_publish`."""
-        return {"share": self._shares_at(q)}
+        shares = self._shares_at(q)
+        return {} if shares.size and np.all(np.isnan(shares)) else {"share": shares}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
         return {**self._own_numbers(q, stats), **self._extra_numbers(q)}

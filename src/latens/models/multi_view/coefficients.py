@@ -245,7 +245,7 @@ class ViewPosterior:
         if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
         found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
-        square, used = found.square, found.used[:k]
+        square, used = found.on * (found.slab**2 + found.variance), found.used[:k]  # as what nothing is remembered of
         alpha = _relevance(prior.alpha, d, used, found.size[:k])
         idle = 1 / alpha.mean
         weights = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle)

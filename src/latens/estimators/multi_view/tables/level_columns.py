@@ -233,13 +233,13 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
                 f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels; at most "
                 f"{MOST_LEVELS} can be learnt. Join rare levels, or choose 'gaussian' if they are measurements."
             )
-        refuse_lone_levels(name, kind, len(values), int(shown.sum()))
         once = len(values) > FEW_LEVELS and len(place) < 2 * len(values)
         if kind == "ordinal" and once and np.any(values != np.round(values)):
             raise ValueError(
                 f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels with fractions in "
                 f"{len(place)} rows; choose 'gaussian' for measurements, or round them to a few steps."
             )
+        refuse_lone_levels(name, kind, len(values), int(shown.sum()))
         if kind == "categorical":
             times = np.bincount(place, counted[shown], len(values))
             values = values[np.lexsort((values, -times))]  # the most common first
