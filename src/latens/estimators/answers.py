@@ -366,7 +366,7 @@ class Answers(Intervals, TransformerMixin):
         return np.asarray(np.sqrt(self._variance_by_column().sum(axis=0) + self.noise_variance_))
 
     def _component_shares(self) -> Floats:
-        """(K,), the share of each component; of the variance, averaged over columns, NaN where no noise is published."""
+        """(K,), the share of each component, of the variance and averaged over columns; NaN where no noise is known."""
         if not hasattr(self, "noise_variance_"):
             return np.full(len(self._loadings), np.nan)
         whole = np.maximum(self._column_spread() ** 2, np.finfo(float).tiny)
