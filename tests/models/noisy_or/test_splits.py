@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 from latens import NoisyOr
 from latens.core import Rows, State
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.inference.ascent import ascend
+from latens.models.noisy_or import splits
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.splits import split_causes
 
@@ -70,6 +74,26 @@ def test_no_more_causes_than_allowed() -> None:
     local = model.local_step(q, rows)
     assert list(split_causes(model, q, 3000.0, rows, local, limit=6))
     assert not list(split_causes(model, q, 3000.0, rows, local, limit=5))
+
+
+def test_few_rows_of_wide_tables_are_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, strength = drawn(0, 3000)
+    model = NoisyOrCauses(24)
+    q = posterior(np.vstack([strength[:4], strength[4:].mean(axis=0)]), 0.1, 3000.0)
+    sizes: list[int] = []
+    plain = scipy.sparse.csr_array.toarray
+
+    def counted(matrix: Any) -> np.ndarray:
+        sizes.append(matrix.shape[0] * matrix.shape[1])
+        return plain(matrix)
+
+    rows = Rows(scipy.sparse.csr_array(x))
+    local = model.local_step(q, rows)
+    monkeypatch.setattr(splits, "MOST_ENTRIES", 24_000)
+    monkeypatch.setattr(scipy.sparse.csr_array, "toarray", counted)
+    first = next(split_causes(model, q, 3000.0, rows, local, limit=8))
+    assert sizes == [24_000]
+    assert first.n_components == 6
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["split_causes"]
 
 N_SPLITS = 2  # that are tried, those that seem to gain most first
+MOST_ENTRIES = 4_000_000  # of the rows that are looked at, which are made dense: of wide tables these are fewer
 N_ROUNDS = 30  # of a mixture of two kinds
 FEWEST_ROWS = 10.0  # of either kind
 ON = 0.5  # chance from which on a cause is said to be on in a row
@@ -37,8 +38,11 @@ def split_causes(
     """Each of the causes whose rows are best told apart exchanged for two; rows look for their states anew."""
     if q.n_components >= limit:
         return
-    times = n / sample.n
-    blamed = _Blamed.of(q, sample, local)
+    step = -(-sample.x.shape[0] * sample.x.shape[1] // MOST_ENTRIES)
+    some = np.arange(0, sample.x.shape[0], max(step, 1))
+    on = np.asarray(host(local.mean), dtype=np.float64)[some]
+    sample = sample if len(some) == sample.x.shape[0] else sample.take(some)
+    times, blamed = n / sample.n, _Blamed.of(q, sample, on)
     kinds = [found for k in range(q.n_components) if (found := _two_kinds(model, blamed, k, times)) is not None]
     for found in sorted(kinds, key=lambda one: -one.gain)[:N_SPLITS]:
         yield _with_two(model, q, found)
@@ -56,9 +60,9 @@ class _Blamed:
     level: Floats  # (n, D), of the leak and all causes together
 
     @classmethod
-    def of(cls, q: CausePosterior, sample: Rows, local: ListedStates) -> _Blamed:
+    def of(cls, q: CausePosterior, sample: Rows, on: Floats) -> _Blamed:
         x = sample.x.toarray() if is_sparse(sample.x) else host(sample.x)
-        x, on = np.asarray(x, dtype=np.float64), np.asarray(host(local.mean), dtype=np.float64)
+        x = np.asarray(x, dtype=np.float64)
         zero = np.broadcast_to(np.asarray(host(sample.mask), dtype=np.float64), x.shape) - x
         weight = np.ones(len(x)) if sample.weight is None else np.asarray(host(sample.weight), dtype=np.float64)
         effects = q.expected
