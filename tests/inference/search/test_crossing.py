@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from latens.core import Fit, Iteration, State
@@ -58,4 +60,8 @@ def test_an_interrupt_keeps_what_was_reached() -> None:
     assert found[-1].elbo == 4.0
     assert found[-1].interrupted
     stopped = crossed_in_turn([fit(1.0, stopped=True), fit(4.0)], same, same, same, first_gains, 1e-6)
-    assert len(stopped) == 1
+    assert max(one.elbo for one in stopped) == 4.0  # the other was not gone on from, and is higher
+    assert any(one.stopped for one in stopped)
+    stopped = crossed_in_turn([fit(1.0), fit(4.0)], same, partial(replace, stopped=True), same, first_gains, 1e-6)
+    assert max(one.elbo for one in stopped) == 4.0
+    assert stopped[-1].stopped

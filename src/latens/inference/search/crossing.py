@@ -32,7 +32,7 @@ def crossed_in_turn(
         for fit in fits:
             done.append(first(fit))
             if _is_over(done[-1]):
-                return done
+                return [*fits, *done]
         for fit in done:
             found.append(_next(found[-1], fit, again, crossed) if found else further(fit))
             if _is_over(found[-1]):
@@ -40,8 +40,9 @@ def crossed_in_turn(
     except KeyboardInterrupt:
         reached = highest([*found, *done, *fits])
         return [replace(reached, interrupted=True)]
-    *before, last = records(found, tol)
-    return [*before, replace(last, interrupted=found[-1].interrupted, stopped=found[-1].stopped)]
+    if _is_over(found[-1]):  # what was not gone on from may still be the highest
+        return [*done, *found]
+    return records(found, tol)
 
 
 def _next(best: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit]) -> Fit:

@@ -39,7 +39,7 @@ class TestInvariance:
     def test_a_weight_is_that_many_rows(self, mixed: tuple[Views, Any]) -> None:
         views = {name: view[:120] for name, view in mixed[0].items()}
         weight = np.random.default_rng(1).integers(0, 4, size=120)
-        settled = {"tol": 1e-9, "max_iter": 2000}
+        settled = {"tol": 1e-9, "max_iter": 4000}
         weighted = model(3, **settled).fit(views, sample_weight=weight)
         repeated = model(3, **settled).fit({name: np.repeat(view, weight, axis=0) for name, view in views.items()})
         assert weighted.elbo_ == pytest.approx(repeated.elbo_, rel=1e-9)
