@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -44,6 +47,24 @@ class SkipPolicy:
         return _refuse_unforeseen_skip((yield))
 
 
+class RepeatableDraws:
+    """Give what asks for no seed one that follows from the name of the test: what fails once fails again."""
+
+    def __init__(self) -> None:
+        self.default_rng = np.random.default_rng
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        seeds = ([zlib.crc32(item.nodeid.encode()), count] for count in itertools.count())
+
+        def default_rng(seed: object = None) -> np.random.Generator:
+            return self.default_rng(next(seeds) if seed is None else seed)  # type: ignore[arg-type]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(np.random, "default_rng", default_rng)
+            return (yield)
+
+
 def _refuse_unforeseen_skip(report: Report) -> Report:
     if not report.skipped or hasattr(report, "wasxfail"):
         return report
@@ -63,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Registered as a plugin because hooks of this file alone would not see the doctests in src.
     if CI:
         config.pluginmanager.register(SkipPolicy())
+    config.pluginmanager.register(RepeatableDraws())
     if "not extras" in config.option.markexpr:
         hide_optional_packages()
 

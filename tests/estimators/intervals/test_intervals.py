@@ -138,7 +138,7 @@ def test_factors_of_maximum_likelihood_are_told_in_the_axes_they_are_published_i
     rng = np.random.default_rng(0)
     loadings = np.array([[2.0, 2.0, -2.0, 1.5, 0.5, 0.0], [0.3, -0.5, 0.0, 1.0, 1.0, -1.0]])
     X = rng.normal(size=(300, 2)) @ loadings + rng.normal(size=(300, 6))
-    model = latens.FactorAnalysis(2, prior="ml", rotation=rotation).fit(X)
+    model = latens.FactorAnalysis(2, prior="ml", rotation=rotation, random_state=0).fit(X)
     by_response, refitted = (quietly(model.intervals, X, method=method) for method in ("response", "bootstrap"))
     estimates, errors = np.array([row[4:6] for row in by_response.rows if row[0] == "components"]).T
     assert all(by_response["sound"])
