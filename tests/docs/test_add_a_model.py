@@ -79,6 +79,11 @@ drawn, _ = stream.sample(2000)
 assert np.allclose(drawn.mean(axis=0), X.mean(axis=0), rtol=0.2)
 assert stream.sample_posterior(4)["components"].shape == (4, 3, 3)
 
+table = model.summary()
+assert np.isclose(sum(table["share"]), 1), table
+assert sorted(model.top_features(1).values()) == [["x0"], ["x1"], ["x2"]], "each regime has a column that is its own"
+assert "regime0" in latens.report(model, X, "page.html").read_text(encoding="utf-8")
+
 weight = rng.integers(0, 3, len(X))
 weighted = CountMixture(3, random_state=0).fit(X, sample_weight=weight)
 repeated = CountMixture(3, random_state=0).fit(np.repeat(X, weight, axis=0))
