@@ -45,9 +45,8 @@ N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
-LEAST_RELATIVE_LEAD = (
-    0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
-)
+# of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+LEAST_RELATIVE_LEAD = 0.01
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 

@@ -54,9 +54,8 @@ __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
 LEAST_TIMES_THE_NOISE = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
 N_WEAKEST = 2  # of so many sources that not all can be shown: which may vanish
-LEAST_GAIN_PER_ROW = (
-    1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
-)
+# nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+LEAST_GAIN_PER_ROW = 1e-2
 
 
 @record
