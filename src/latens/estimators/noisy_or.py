@@ -419,7 +419,7 @@ def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
 
 
 def _whole_rows(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
-    """(K, D), the same where each cause begins as a row."""
+    """(K, D), chances of ones under causes that each begin as a row of the data."""
     which = rng.choice(len(sample), size=k, replace=len(sample) < k)
     x = np.zeros((k, sample.x.shape[1])) if is_sparse(sample.x) else np.asarray(filled(sample)[which], dtype=np.float64)
     if is_sparse(sample.x):
