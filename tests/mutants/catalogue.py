@@ -7,6 +7,7 @@ missing. Add a row with every fault that was found by other means than a test.
 from __future__ import annotations
 
 from tests.mutants.array_bugs import ARRAY
+from tests.mutants.candidate_bugs import CANDIDATES_AND_LEVELS
 from tests.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "Mutant"]
@@ -562,5 +563,6 @@ METRICS_AND_DATASETS = (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
-    *FAMILIES, *MODELS, *INFERENCE, *ESTIMATORS, *IO_AND_SYSTEM, *REPORT, *NETS, *METRICS_AND_DATASETS, *ARRAY
+    *FAMILIES, *MODELS, *INFERENCE, *ESTIMATORS, *IO_AND_SYSTEM, *REPORT, *NETS, *METRICS_AND_DATASETS, *ARRAY,
+    *CANDIDATES_AND_LEVELS,
 )  # fmt: skip
