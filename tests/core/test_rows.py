@@ -49,6 +49,13 @@ def test_rows_that_do_not_count_go_with_what_is_known_of_them(rows: Rows) -> Non
     assert occupied(rows).aux["precision"].tolist() == PRECISION[[0, 2, 3, 4]].tolist()
 
 
+def test_counts_above_each_number_are_those_of_rows_by_their_weights() -> None:
+    x = np.array([[0.0, 3.0], [2.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(Rows(x).counts_above, [[2, 2], [1, 1], [0, 1]])
+    np.testing.assert_array_equal(Rows(x, weight=np.array([2.0, 1.0, 0.5])).counts_above, [[1.5, 3], [1, 2], [0, 2]])
+    assert Rows(np.zeros((2, 3))).counts_above.shape == (0, 3)
+
+
 def test_rows_that_differ_in_what_is_known_are_different() -> None:
     x = np.ones((4, 2))
     group = np.array([0.0, 1.0, np.nan, 0.0])

@@ -62,7 +62,7 @@ def test_an_estimator_that_a_callback_fits_does_not_start_from_the_smaller_fit()
     smaller = latens.GaussianMixture(3, prune=False, random_state=0).fit(X)
     alone, within = latens.GaussianMixture(4, **plain).fit(X), latens.GaussianMixture(4, **plain)
 
-    def fit_another(event: latens.Iteration) -> bool:
+    def fit_another(event: object) -> bool:
         within.fit(X)
         return True  # once will do
 

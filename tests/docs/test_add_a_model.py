@@ -60,6 +60,7 @@ USED = """
 import numpy as np
 import latens
 from latens.estimators.count_mixture import CountMixture
+from latens.estimators.fitted_parts import column_spread
 
 rng = np.random.default_rng(0)
 rates = np.array([[1.0, 9.0, 2.0], [8.0, 1.0, 2.0], [5.0, 5.0, 20.0]])
@@ -78,6 +79,12 @@ assert np.isfinite(stream.score_samples(missing)).all()
 drawn, _ = stream.sample(2000)
 assert np.allclose(drawn.mean(axis=0), X.mean(axis=0), rtol=0.2)
 assert stream.sample_posterior(4)["components"].shape == (4, 3, 3)
+
+table = model.summary()
+assert np.isclose(sum(table["share"]), 1), table
+assert sorted(model.top_features(1).values()) == [["x0"], ["x1"], ["x2"]], "each regime has a column that is its own"
+assert np.allclose(column_spread(model), X.std(axis=0), rtol=0.1), column_spread(model)
+assert "regime0" in latens.report(model, X, "page.html").read_text(encoding="utf-8")
 
 weight = rng.integers(0, 3, len(X))
 weighted = CountMixture(3, random_state=0).fit(X, sample_weight=weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array
 from latens.array.packed_symmetric import square, upper
@@ -23,6 +23,7 @@ __all__ = [
     "side_by_side",
     "times_kinds",
     "times_rows",
+    "with_ones",
 ]
 
 
@@ -84,6 +85,15 @@ def side_by_side(first: Array, second: Array) -> Array:
         return out.T
     xp = array_namespace(first)
     return xp.concat([first, xp.broadcast_to(second, (n, second.shape[1]))], axis=1)
+
+
+def with_ones(codes: Array, intercept: bool) -> Array:
+    """(n, K'), codes and a column of ones for the intercept."""
+    if not intercept:
+        return codes
+    xp = array_namespace(codes)
+    ones = xp.ones((1, 1), dtype=codes.dtype, device=device(codes))  # like no code: there may be none
+    return side_by_side(codes, ones)
 
 
 def times_kinds(matrices: Array, vectors: Array, kind: Array) -> Array:

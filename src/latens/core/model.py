@@ -178,7 +178,7 @@ class Tiered(Protocol):
 
 @runtime_checkable
 class Regrouping(Protocol):
-    """One whose candidates are better tried in another order after a move that left as many components or more.
+    """A model whose candidates are better tried in another order after a move that left as many components or more.
 
     What gained once often gains again, and what takes components out may undo what such moves build step by step. A
     move that did take some out is followed by the usual order, before the fit settles.
@@ -191,7 +191,7 @@ class Regrouping(Protocol):
 
 @runtime_checkable
 class Crossing(Protocol):
-    """One that makes posteriors of two that starts led to: what one of them found, the other may lack."""
+    """A model that makes posteriors out of two from different starts: one may have found what the other lacks."""
 
     def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]: ...
 

@@ -141,6 +141,15 @@ class Rows:
         return column_sums(self.weigh(gammaln(self.x + 1)))
 
     @cached_value
+    def counts_above(self) -> Floats:
+        """(Y, D), how many rows, by their weights, have a count above 0, above 1, and so on, in each column."""
+        y = host(self.x).astype(np.intp)
+        d, most = y.shape[1], int(y.max(initial=0)) + 1
+        weight = None if self.weight is None else np.repeat(host(self.weight).astype(float), d)
+        times = np.bincount((y + most * np.arange(d)).ravel(), weight, minlength=most * d).reshape(d, most)
+        return np.ascontiguousarray(np.cumsum(times[:, :0:-1], axis=1)[:, ::-1].T)
+
+    @cached_value
     def patterns(self) -> list[tuple[Index, Index, Index]]:
         """Rows with the same holes together: their numbers, the columns they show, the columns they lack."""
         seen = host(self.mask) > 0

@@ -14,9 +14,8 @@ __all__ = ["Watch"]
 
 LEAST_SHORTFALL = 0.02  # nats for each row seen so far, before it is worth fitting anew
 SURE_OF_SHORTFALL = 4.0  # standard errors, before a shortfall is none of chance
-FARTHEST_ROW = (
-    20.0  # spreads below the median: rows that far out count as if they were there, or one would decide for all
-)
+# spreads below the median: rows that far out count as if they were there, or one would decide for all
+FARTHEST_ROW = 20.0
 
 
 @record

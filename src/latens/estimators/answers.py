@@ -363,7 +363,13 @@ class Answers(Intervals, TransformerMixin):
 
     def _column_spread(self) -> Floats:
         """(D,), standard deviation of each column under the model, in data units."""
-        return np.asarray(np.sqrt(self._variance_by_column().sum(axis=0) + self.noise_variance_))
+        if hasattr(self, "noise_variance_"):
+            return np.asarray(np.sqrt(self._variance_by_column().sum(axis=0) + self.noise_variance_))
+        blank = np.zeros((1, self.n_features_in_))
+        unseen = Rows(blank, blank > 0)  # a row of which nothing was observed has every entry left to predict
+        local = local_fixed_point(self._model, self.posterior_, unseen)
+        variance = self._moments_of_entries(True)(unseen, local)[1]
+        return np.asarray(self._units.leave_direction(np.sqrt(host(variance)))[0])
 
     def _component_shares(self) -> Floats:
         """(K,), the share of each component, of the variance and averaged over columns; NaN where no noise is known."""

@@ -242,12 +242,12 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return outcome
 
     def _open_choices(self, data: Data, moves: bool, until: float | None) -> list[bool]:
-        """Without an intercept and with one; of many rows only that which is far higher on a few, from one start.
+        """Whether to fit with an intercept: both ways, or one where some of many rows tell, from one start, which.
 
-        Where rows are no sums of on/off causes, every search takes all causes that it is allowed and ends elsewhere,
-        so that two of them are twice the time for as good an answer: there the higher one is enough. Rows that are
-        such sums find their codes again from anywhere. Which one is left out depends on the rows alone, not on how
-        many starts or how much time there is.
+        That is where one way has a far higher bound, or any higher bound and rows do not find their codes again: such
+        rows are no sums of on/off causes, and each of two searches would take all causes it is allowed for an answer
+        that is as good as the other's. Which way is left out depends on the rows alone, not on how many starts or how
+        much time there is.
         """
         choices = [False, True]
         if not moves or data.n_named or data.n < 2 * N_ROWS_OF_CHOICE:
@@ -260,7 +260,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return [choice for choice, bound in zip(choices, bounds, strict=True) if bound >= bounds.max() - margin]
 
     def _bound_of_one_start(self, few: Data, intercept: bool, until: float | None) -> tuple[float, float]:
-        """The bound, and how many nats of it rows do not find again without the codes that were kept."""
+        """The bound, and by how many nats it falls when rows look for their codes anew."""
         changes = {"fit_intercept": intercept, "n_init": 1, "random_state": 0, "verbose": 0, "callbacks": None}
         single = type(self)(**{**self.get_params(deep=False), **changes, "learning_method": "batch"})
         single.n_features_in_ = few.n_columns  # rows that were checked tell it no more
@@ -323,9 +323,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     @property
     def _own_units(self) -> bool:
-        """Columns that have noise of their own, so that none leads for being large.
+        """Whether each column has a unit of its own: where it has its own noise, none leads for being large.
 
-        A prior of their noise is given in the unit of all.
+        Not so with a given prior of the noise, which is in one unit for all columns.
         """
         return self.noise == "diagonal" and self.noise_variance_prior is None
 

@@ -45,9 +45,8 @@ N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
 N_RACE = 20  # iterations that tell where causes begin best
-LEAST_RELATIVE_LEAD = (
-    0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
-)
+# of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
+LEAST_RELATIVE_LEAD = 0.01
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
@@ -420,7 +419,7 @@ def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
 
 
 def _whole_rows(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
-    """(K, D), the same where each cause begins as a row."""
+    """(K, D), chances of ones under causes that each begin as a row of the data."""
     which = rng.choice(len(sample), size=k, replace=len(sample) < k)
     x = np.zeros((k, sample.x.shape[1])) if is_sparse(sample.x) else np.asarray(filled(sample)[which], dtype=np.float64)
     if is_sparse(sample.x):

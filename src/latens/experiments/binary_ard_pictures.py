@@ -20,9 +20,8 @@ Ways = dict[int, dict[str, Course]]
 
 NAMES = {"document": "as printed, middle run", "plain": "start from the data", "deletions": "with deletions"}
 TONES = {"document": 1, "plain": 2, "deletions": 0}
-FIRST_SHARE_LEFT_OUT = (
-    0.25  # share of the iterations after which the axis begins: the first steps would flatten the rest
-)
+# share of the iterations after which the axis begins: the first steps would flatten the rest
+FIRST_SHARE_LEFT_OUT = 0.25
 ITERATIONS_DRAWN = 60  # iterations drawn: what follows is flat
 PLAIN_WAYS = {"document": "as printed, middle run", "plain": "start from the data, no deletions"}
 

@@ -21,9 +21,8 @@ __all__ = ["EXPERIMENT"]
 
 SHORT_NAMES = {"document": "random", "latens": "latens"}  # below a picture
 LONG_NAMES = {"document": "the document's listing", "latens": "from the data"}
-FIRST_SHARE_LEFT_OUT = (
-    0.15  # share of the iterations after which the axis begins: the first steps would flatten the rest
-)
+# share of the iterations after which the axis begins: the first steps would flatten the rest
+FIRST_SHARE_LEFT_OUT = 0.15
 
 
 @dataclass(frozen=True)

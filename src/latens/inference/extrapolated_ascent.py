@@ -27,9 +27,8 @@ from latens.inference.sweep import Sweep, serial_sweep
 __all__ = ["ascend_in_leaps", "settled"]
 
 ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
-LARGEST_STEP = (
-    1.0  # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
-)
+# of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
+LARGEST_STEP = 1.0
 ROUNDING = 32 * float(np.finfo(float).eps)
 
 

@@ -24,9 +24,8 @@ __all__ = ["leap"]
 MOST_PAIRS = 7
 MOST_STEPS = 10.0  # at once, along a direction in which they shrink, and of all together in lengths of the last
 MOST_GROWING_STEPS = 8.0  # the same where they grow
-LEAST_RELATIVE_SIZE = (
-    0.1  # of the largest: size of a direction, of moves of unit length, below which they do not tell it
-)
+# of the largest: size of a direction, of moves of unit length, below which they do not tell it
+LEAST_RELATIVE_SIZE = 0.1
 
 
 def leap(

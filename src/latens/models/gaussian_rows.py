@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.row_matrices import side_by_side
+from latens.array.row_matrices import with_ones
 from latens.array.transfer import column_sums, cross_sums, like
 from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 
-__all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp", "with_ones"]
+__all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp"]
 
 Loadings = Relevance | PointNormalGamma
 LARGEST_DOUBLE_ROUNDING = 1e-10  # between the rounding errors of double and of single precision
@@ -67,15 +67,6 @@ def sharp(batch: Rows, tau: Floats) -> Rows:
     ):
         return batch
     return replace(batch, x=xp.astype(batch.x, xp.float64))
-
-
-def with_ones(codes: Array, intercept: bool) -> Array:
-    """(n, K'), codes and a column of ones for the intercept."""
-    if not intercept:
-        return codes
-    xp = array_namespace(codes)
-    ones = xp.ones((1, 1), dtype=codes.dtype, device=device(codes))  # like no code: there may be none
-    return side_by_side(codes, ones)
 
 
 def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:

@@ -144,6 +144,17 @@ def test_what_clusters_concerned_gain_the_bound_of_all_gains_at_least() -> None:
     assert settled[0].gain > 10
 
 
+def test_a_move_that_changes_nothing_gains_nothing_in_a_fit_that_has_settled() -> None:
+    """Clusters overlap, and the entropy of rows that are in both of them is 11 nats."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2)) + 2.5 * np.repeat([[0.0, 0.0], [1.0, 1.0]], 60, axis=0)
+    fitted = latens.GaussianMixture(2, prune=False, n_init=1, moves=False, random_state=0).fit(X)
+    model, rows, q, stats = fitted._model, fitted._units.enter(Rows(X)), fitted.posterior_, fitted._state.stats
+    assert stats.entropy > 10
+    (move,) = Nearby(model, q, stats, rows).settled([Move((0, 1), stats, np.eye(2))], -1e9)
+    assert move.gain == pytest.approx(0, abs=0.05)
+
+
 def halves_of(q: Any, stats: Any) -> list[tuple[int, Any]]:
     model, rows, _ = problem()
     return [(which, halves) for _, which, halves in _splits(model, q, stats, rows, model.local_step(q, rows))]

@@ -1,6 +1,7 @@
-"""Compiled ascent of a few normal clusters on the rows that they share, all else being as it is.
+"""Compiled ascent of a few normal clusters with Normal-Wishart posteriors, on the rows that they share.
 
-Numbers of rows are in rows of memory, (D, n) and (A, n): loops run along them.
+Memberships of rows in all other clusters are held. Arrays have rows of the data along their last axis, (D, n) and
+(A, n) for A clusters, so that the inner loops run over neighbours in memory.
 """
 
 # mypy: allow-untyped-defs
@@ -20,9 +21,9 @@ __all__ = ["ascended_clusters"]
 
 LOG_2PI = math.log(2 * math.pi)
 LEAST_EXPONENT = -700.0
-LEAST_SHARE = 1e-9  # of a row in a cluster that counts
-FAR_BELOW_NATS = 50.0  # nats below what it must reach, from where the first iterations never lead there
-LEAST_GAIN = 0.03  # nats of an iteration, after which the next ones change little
+LEAST_SHARE = 1e-9  # membership of a row, below which it is left out of a cluster's sums
+FAR_BELOW_NATS = 50.0  # nats by which a bound may miss what it must reach; one that misses more never gets there
+LEAST_GAIN = 0.03  # nats of an iteration, below which the ascent ends
 
 
 @nb.njit(**SUMS)
@@ -54,11 +55,11 @@ def _weighted_sums(x, share, rounding, counts, sums, products):
     d, n = x.shape
     rows, root = np.empty((d, n)), np.empty(n)
     for c in range(share.shape[0]):
-        own, total, m = share[c], 0.0, 0
+        of_cluster, total, m = share[c], 0.0, 0
         for r in range(n):
-            if own[r] > LEAST_SHARE:
-                total += own[r]
-                root[m] = math.sqrt(own[r])
+            if of_cluster[r] > LEAST_SHARE:
+                total += of_cluster[r]
+                root[m] = math.sqrt(of_cluster[r])
                 for i in range(d):
                     rows[i, m] = root[m] * x[i, r]
                 m += 1
@@ -79,21 +80,26 @@ def _weighted_sums(x, share, rounding, counts, sums, products):
 
 
 @nb.njit(**SUMS)
-def _posterior(mean, strength, scatter, worth, sums, products, centre, own):
-    """Centre and scatter of a cluster after its rows, of which its centre is worth so many."""
+def _posterior(mean, strength, scatter, strength_after, sums, products, mean_after, scatter_after):
+    """Mean and scatter matrix of a cluster's posterior, of this strength, into `mean_after` and `scatter_after`."""
     d, at = len(mean), 0
     for i in range(d):
-        centre[i] = (strength * mean[i] + sums[i]) / worth
+        mean_after[i] = (strength * mean[i] + sums[i]) / strength_after
     for i in range(d):
         for j in range(i, d):
-            own[i, j] = scatter[i, j] + products[at] + strength * mean[i] * mean[j] - worth * centre[i] * centre[j]
-            own[j, i] = own[i, j]
+            scatter_after[i, j] = (
+                scatter[i, j]
+                + products[at]
+                + strength * mean[i] * mean[j]
+                - strength_after * mean_after[i] * mean_after[j]
+            )
+            scatter_after[j, i] = scatter_after[i, j]
             at += 1
 
 
 @nb.njit(**SUMS)
 def _log_densities(x, mean, low, dof, level, out):
-    """level + E[log density] of rows x (D, n) but for the constants, of one cluster, into `out`; `low` is a factor."""
+    """level - dof/2 (x - mean)' scatter^-1 (x - mean) of rows x (D, n), into `out`; `low` is the scatter's factor."""
     d, n = x.shape
     left = np.empty((d, n))
     fill(level, out)
@@ -113,7 +119,7 @@ def _log_densities(x, mean, low, dof, level, out):
 
 @nb.njit(**SUMS)
 def _rounded_form(low, rounding):
-    """Trace of the inverse, of which `low` is the factor, times diag(rounding)."""
+    """Trace of the inverse of low low', times diag(rounding)."""
     d, total = low.shape[0], 0.0
     column = np.empty(d)
     for i in range(d):
@@ -130,7 +136,7 @@ def _rounded_form(low, rounding):
 
 @nb.njit(**SUMS)
 def _shared_out(mass, share):
-    """Log densities (A, n) into memberships that add up to the mass of a row; returns their entropy."""
+    """Turns log densities (A, n) into memberships that add up to `mass` (n,), in place; returns their entropy."""
     k, n = share.shape
     entropy = 0.0
     for r in range(n):
@@ -151,18 +157,18 @@ def _shared_out(mass, share):
 
 @nb.njit(**SUMS)
 def ascended_clusters(x, mass, concentration, prior, rounding, n_steps, least, stats):
-    """What the bound owes to a few clusters after at most so many iterations.
+    """The terms of the bound that a few clusters contribute, after at most `n_steps` iterations.
 
-    The prior of a cluster is (mean, strength, dof, scatter), that of its weight the concentration; `rounding` (D,) is
-    the variance of what entries lost by it. Clusters begin with the statistics (A,), (A, D) and packed
-    (A, D (D + 1) / 2) that are given, and leave their last ones there. Rows x (D, n) have `mass` (n,) in all of them
-    together, which stays. An ascent that would not reach `least` even if every remaining iteration gained as much as
-    the last is ended.
+    The prior of a cluster is (mean, strength, dof, scatter) of a Normal-Wishart, that of the weights a symmetric
+    Dirichlet; `rounding` (D,) is the variance of rounding errors. `stats` are counts (A,), sums (A, D) and packed sums
+    of products (A, D (D + 1) / 2), from which the ascent begins and which hold the last ones at its end. The
+    memberships of each row x (D, n) in these clusters add up to `mass` (n,) throughout. The ascent is ended early where
+    it would not reach `least` even if every remaining iteration gained as much as the last.
     """
     mean, strength, dof, scatter = prior
     counts, sums, products = stats
     k, (d, n) = len(counts), x.shape
-    share, low, own, centre = np.empty((k, n)), np.empty((d, d)), np.empty((d, d)), np.empty(d)
+    share, low, scatter_after, mean_after = np.empty((k, n)), np.empty((d, d)), np.empty((d, d)), np.empty(d)
     if not factor_of(scatter, low):
         return -np.inf
     norm = _log_norm(dof, d, log_volume(low))
@@ -170,21 +176,21 @@ def ascended_clusters(x, mass, concentration, prior, rounding, n_steps, least, s
     for step in range(n_steps + 1):
         bound = entropy
         for c in range(k):
-            worth, spare = strength + counts[c], dof + counts[c]
-            _posterior(mean, strength, scatter, worth, sums[c], products[c], centre, own)
-            if not factor_of(own, low):
+            strength_after, dof_after = strength + counts[c], dof + counts[c]
+            _posterior(mean, strength, scatter, strength_after, sums[c], products[c], mean_after, scatter_after)
+            if not factor_of(scatter_after, low):
                 return -np.inf
             volume = log_volume(low)
-            bound += 0.5 * d * (math.log(strength / worth) - counts[c] * LOG_2PI) + math.lgamma(
+            bound += 0.5 * d * (math.log(strength / strength_after) - counts[c] * LOG_2PI) + math.lgamma(
                 concentration + counts[c]
             )
-            bound += norm - _log_norm(spare, d, volume)
+            bound += norm - _log_norm(dof_after, d, volume)
             if step < n_steps:
-                level = _digamma(concentration + counts[c]) - 0.5 * (volume + d / worth)
+                level = _digamma(concentration + counts[c]) - 0.5 * (volume + d / strength_after)
                 for i in range(d):
-                    level += 0.5 * _digamma(0.5 * (spare - i))
-                level -= 0.5 * spare * _rounded_form(low, rounding)
-                _log_densities(x, centre, low, spare, level, share[c])
+                    level += 0.5 * _digamma(0.5 * (dof_after - i))
+                level -= 0.5 * dof_after * _rounded_form(low, rounding)
+                _log_densities(x, mean_after, low, dof_after, level, share[c])
         gain = bound - before
         if step > 0 and (
             bound < least - FAR_BELOW_NATS or bound + (n_steps - step) * gain < least or gain < LEAST_GAIN

@@ -1,7 +1,7 @@
-"""Compiled sweeps of sparse regressions, and the sums of products that they are about.
+"""Compiled sweeps over spike-and-slab coefficients of sparse regressions, and the sums of products that they need.
 
-Arrays are (what, rows): the numbers of many rows for one coefficient or one product lie together, and loops over some
-rows at once are vectorised. Serial, and without the GIL, like all kernels; scratch is in double precision.
+Arrays have rows of the data along their last axis, (coefficients or products, rows): loops over some rows at once are
+vectorised. Serial, and without the GIL, like all kernels; scratch is in double precision.
 """
 
 # mypy: allow-untyped-defs
@@ -54,7 +54,7 @@ LEAST_COSINE = 1e-10  # cosine of a step and the change of slopes from which the
 
 @nb.njit(**COMPILED)
 def _lay(values, start, out):
-    """Entries from `start` on into `out`, of numbers for each row or of one for all."""
+    """Copies `values` from `start` on into `out`; a single value, which holds for all rows, fills it."""
     if values.shape[0] == 1:
         fill(values[0], out)
     else:
@@ -63,10 +63,10 @@ def _lay(values, start, out):
 
 @nb.njit(**COMPILED)
 def _weigh(gram, places, a, first, last, start, now, out):
-    """Into `out`: what coefficients from `first` to `last` take from the drive of coefficient a.
+    """sum_b gram_ab E[w_b] over coefficients b from `first` to `last`, into `out`; `now` holds the means E[w].
 
-    Four at a time: the sum is what is read and written most. Entries are found by their two places, since a row taken
-    by itself is counted in and out.
+    Four terms at a time: the sum is what is read and written most. Entries are found by two indices, since Numba counts
+    references to every row that is taken out of an array.
     """
     m, b = len(out), first
     for i in range(m):
@@ -97,14 +97,16 @@ def _weigh(gram, places, a, first, last, start, now, out):
 
 @nb.njit(**COMPILED)
 def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, square, gain, sums, n_side):
-    """One pass of coordinate ascent over K coefficients, in all of n rows, from where they `was` to what it finds.
+    """One pass of coordinate ascent over K spike-and-slab coefficients w = s v in each of n rows.
 
-    drive, was, on, slab, variance, mean, square (K, n), the last E[w^2]; gram (P, 1 or n) packed, as `places` says;
-    scale (1 or n,); precision (K, 1 or n) and bias, the log odds with half the logarithm of the precision. A row's
-    objective is scale (drive'w - w' gram w / 2); into `gain` goes its expectation, unscaled. Into `sums` (3, K): sums
-    over rows of how far coefficients are on, of the entropy of that and E[s] log variance / 2, and of E[w^2].
+    Given are drive (K, n) and gram, packed (P, 1 or n) as `places` says, of the objective
+    scale (drive'w - w' gram w / 2) of a row, scale (1 or n,), the precision of slabs (K, 1 or n), bias, which is the
+    prior log odds of s plus half the logarithm of that precision, and the means E[w] before the pass, `was` (K, n).
+    Written are (K, n) each: `on` E[s], `slab` and `variance` of v where it is on, `mean` E[w] and `square` E[w^2]; into
+    `gain` (n,) the expected objective without its scale; and into `sums` (3, K) sums over rows of E[s], of the entropy
+    of s plus E[s] log variance / 2, and of E[w^2].
 
-    What coefficients before a take from its drive counts twice in w' gram w, so that this needs no products of its own.
+    Products with coefficients before a, which the drive of a needs, are half of w' gram w: that takes no others.
     """
     k, n = on.shape
     now, given = np.empty((k, n_side)), np.empty(n_side)
@@ -165,7 +167,10 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
 
 @nb.njit(**COMPILED)
 def subtract_listed(bounds, listed, values, whole, there, out):
-    """out (P, n): in each column those of `whole` (V, P) that are `there` (V, n), less `values` listed for it (CSR)."""
+    """out (P, n) = whole' there - values A', for whole (V, P), there (V, n) and a 0/1 matrix A in CSR form.
+
+    Row i of A has its ones at listed[bounds[i] : bounds[i + 1]].
+    """
     p, n_values = values.shape
     wide = (p + LINE - 1) // LINE * LINE
     raw = np.empty(n_values * wide + LINE)
@@ -239,7 +244,7 @@ def add_products(left, right, width, out):
 
 @nb.njit(**COMPILED)
 def coefficient_pairs(mean, square, out):
-    """The same of independent coefficients (K, D) with those second moments."""
+    """E[w_a w_b], a <= b, of independent coefficients (K, D) with these means and second moments."""
     at = 0
     for a in range(mean.shape[0]):
         copy(square[a], out[at])
@@ -336,9 +341,10 @@ def _dot(a, b):
 
 @nb.njit(**COMPILED)
 def axes_height(mean, variance, ends, dense, second, n, weight, x, slopes):
-    """Of axes, log widths and log odds, one after the other in x, and its slopes by them: `models.multi_view.turns`.
+    """The objective of `models.multi_view.turns` at x: axes, log widths and log odds, one after the other.
 
-    mean (K, D), variance (D,), ends and dense (M,), second (K, K). Minus infinity where axes are singular.
+    Its gradient goes into `slopes`. mean (K, D), variance (D,), ends and dense (M,), second (K, K). Minus infinity
+    where axes are singular.
     """
     (k, d), blocks, square = mean.shape, len(ends), mean.shape[0] ** 2
     mixing, back, moved = x[:square].reshape(k, k), np.empty((k, k)), np.zeros((k, k))

@@ -63,9 +63,8 @@ class FitSearch:
     prune: bool
     callbacks: Any
     n_jobs: int | None
-    glance: ClassVar[int] = (
-        0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
-    )
+    # iterations that tell which starts are worth going on from; 0: nothing but their end does
+    glance: ClassVar[int] = 0
     rough_tol_ratio: ClassVar[float] = 0.0  # of the usual tolerance, where moves are first tried; 0: at the usual one
     pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     seeks_rare: ClassVar[bool] = True  # whether moves look at badly explained rows, for what is rare in a sample
@@ -90,11 +89,11 @@ class FitSearch:
         return self._in_known_order(model, starts, context.sample) if self._n_named else starts
 
     def _starts_of_restart(self, model: Any, context: FitContext, restart: int) -> Sequence[Posterior]:
-        """One; more where nothing short of a whole search tells which is better."""
+        """The starts of one restart: one, or several where nothing short of a whole search tells which is better."""
         return [self._start(model, context, restart)]
 
     def _starts_beside(self, model: Any, context: FitContext, first: State, found: State) -> Sequence[State]:
-        """Starts that a sample may wrong, given the first of all and what it led to on the sample of many rows."""
+        """Starts that a sample is too small to judge, given the first start and what it led to on the sample."""
         return []
 
     def _search_from(
@@ -281,9 +280,9 @@ class FitSearch:
         )
 
     def _rough_tolerance(self, n: float) -> float:
-        """That to which an ascent goes before moves are first tried; 0: they wait for the usual one.
+        """The tolerance to which an ascent goes before moves are first tried; 0: they wait for the usual one.
 
-        Moves gain nats and not nats per row: where rows are few, less of an iteration is nothing to them.
+        Moves gain nats and not nats per row: of few rows, an iteration that gains a fraction of a nat changes nothing.
         """
         if not self.rough_tol_ratio:
             return 0.0
@@ -356,7 +355,7 @@ class FitSearch:
 
 @cache
 def _usual_tolerance(constructor: Callable[..., None]) -> float:
-    """That of an estimator which is given none."""
+    """The tolerance of an estimator where the caller gives none."""
     return float(signature(constructor).parameters["tol"].default)
 
 

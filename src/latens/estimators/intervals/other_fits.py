@@ -24,9 +24,8 @@ from latens.inference.search.component_worth import FitWithout
 __all__ = ["Components", "not_compared", "with_other_fits"]
 
 FEWEST_NATS = 6.0  # by which a fit must be less likely for one optimum to stand for the posterior
-MOST_DEVIATIONS_OF_SAME = (
-    1.0  # standard deviations, root mean square over the numbers of a kind, up to which two fits say the same
-)
+# standard deviations, root mean square over the numbers of a kind, up to which two fits say the same
+MOST_DEVIATIONS_OF_SAME = 1.0
 MOST_DEVIATIONS_OF_ONE = 100.0  # standard deviations that one number can be apart
 NAMED_LOADINGS = ("components", "mixing")  # whose signs are free where those of codes are
 

@@ -63,10 +63,10 @@ def _counts(rows: Rows, counted: list[int]) -> Rows:
 
 @dataclass(frozen=True)
 class ExposureSums:
-    """Of rows that count; two add to those of the rows of both."""
+    """Sums over rows that tell the unit of exposures; those of two sets of rows add."""
 
-    n: float
-    logs: float
+    n: float  # rows, by their weights
+    logs: float  # logarithms of exposures, times the weights
 
     def __add__(self, other: ExposureSums) -> ExposureSums:
         return ExposureSums(self.n + other.n, self.logs + other.logs)
@@ -78,6 +78,6 @@ class ExposureSums:
 
 
 def exposure_step(rows: Rows, _: Any = None) -> tuple[None, ExposureSums]:
-    """A step over the blocks of a source."""
+    """`ExposureSums` of one block of a source."""
     weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
     return None, ExposureSums(float(weight.sum()), float(weight @ host(rows.aux[EXPOSURE])))

@@ -53,7 +53,7 @@ def frame_of_rows(estimator: Any, data: Data, kinds: Mapping[str, Kind]) -> Unit
 
 
 def signs(q: MultiViewPosterior) -> Floats:
-    """(K,), which way each factor is published: its strongest loading, beside the noise, is positive."""
+    """(K,), 1 or -1, by which factors are published: the loading that is largest relative to its noise is positive."""
     loadings = np.concatenate([view.weights.mean * np.sqrt(view.noise.mean)[:, None] for view in q.views.values()])
     largest = np.take_along_axis(loadings, np.argmax(np.abs(loadings), axis=0)[None], axis=0)[0]
     return np.where(largest < 0, -1.0, 1.0)
@@ -62,9 +62,9 @@ def signs(q: MultiViewPosterior) -> Floats:
 def sizes(q: MultiViewPosterior, of: MultiViewPosterior | None = None) -> Floats:
     """(K,), standard deviation of each factor over all samples: the unit in which it is published.
 
-    Groups in which factors differ in strength have a variance each, and nothing but a prior tells how large these are
-    beside loadings: loadings in the model's own unit would be known no better than that. `of` is the posterior that q
-    is a draw of, which tells how many samples groups have.
+    Where groups have variances of their own for each factor, only a prior decides how a product of variance and loading
+    is shared out between the two: loadings in the model's own unit would be as uncertain as that. `of` is the posterior
+    that q is a draw of, which tells how many samples groups have.
     """
     known = (q if of is None else of).activity
     if isinstance(known, KnownGamma):
@@ -174,7 +174,7 @@ def in_data_units(
 
 
 def ungrouped(table: WideTable) -> WideTable:
-    """Without the group that all samples share."""
+    """The table without its column of groups, where all samples are of one."""
     if not table.layout.groups:
         return table
     aux = {name: values for name, values in table.rows.aux.items() if name != GROUP}

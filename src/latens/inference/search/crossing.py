@@ -1,8 +1,9 @@
-"""Starts that are crossed: each of them with the best that was made of those before it.
+"""Crossings: a fit made of two others, to have what each of them found in a different part of the rows.
 
-Ascents and moves change a few components at a time, and what one start found in one part of the rows and another in
-another part stays apart. Crossed, both are had: on breast cancer the bound of clusters is some 70 nats higher for it,
-and fits of classes to anes96 end within 4 nats of each other, where single starts are 79 apart.
+Ascents and moves change a few components at a time, so that one fit never gets what another start found elsewhere. A
+model that is `latens.core.Crossing` makes posteriors of two: of clusters, rows that both fits put together are joined
+again while the evidence rises. On breast cancer the bound of clusters is some 70 nats higher for it, and fits of
+classes to anes96 end within 4 nats of each other, where single starts are 79 apart.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ Step = Callable[[Fit], Fit]
 def crossed_in_turn(
     fits: Sequence[Fit], first: Step, further: Step, again: Step, crossed: Callable[[Fit, Fit], Fit], tol: float
 ) -> list[Fit]:
-    """Fits that get higher than all before them, after moves and crossings.
+    """Each fit moved and crossed with the best before it; of the results, those that are higher than all before.
 
-    All have `first` moves and the first fit `further` ones. `crossed(best, other)` is the best fit itself or a higher
-    one, which is moved `again`. What is done for a fit depends on it and on those before it alone: more starts never
-    end lower.
+    `fits` are ascents, one from each start, in their order. `first` makes the usual moves and is applied to all of
+    them; `further` makes the rarer moves, of the first fit alone. Each later one is crossed with the best so far:
+    `crossed(best, other)` returns the best itself or a higher fit, and a higher one is moved `again`. What is done for
+    a fit depends on it and on those before it alone: more starts never end lower.
     """
     done, found = list[Fit](), list[Fit]()
     try:

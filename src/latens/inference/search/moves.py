@@ -43,9 +43,8 @@ REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it; the second where rows go on
 # from their present codes, of what their gains lead to
 FAR_NATS, NEAR_NATS, FAR_PER_ROW = 40.0, 12.0, 0.001
-LARGEST_LOSS_PER_ROW = (
-    1.5  # nats a row that the first iteration is below where others never take the place of a component
-)
+# nats a row that the first iteration is below where others never take the place of a component
+LARGEST_LOSS_PER_ROW = 1.5
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -61,7 +60,7 @@ class Record(Protocol):
         """
 
     def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
-        """The same for an ascent (start, *, on_iteration, so_far, on_state), which may also be half done."""
+        """The answer of an ascent (start, *, on_iteration, so_far, on_state), which a journal may hold half done."""
 
     def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
         """The same callback, called only for iterations that it has not seen before the fit died."""
@@ -109,10 +108,10 @@ def improve(
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
-    A candidate ascends `n_steps` iterations before it is judged, on all rows, and a `Removal` until it settles, unless
-    it stays far below: nothing else accepts it. With `screens`,
-    ascents over a sample, only candidates that rise in one of them are tried in full: most do not, and they are what
-    costs. Candidates from `rare`, made for rows that are rare in a sample, are tried without. With `looseness`, nats
+    A candidate ascends on all rows before it is judged: for `n_steps` iterations, and a `Removal` until it settles,
+    unless it stays far below. With `screens`, ascents over a sample, only candidates that rise in one of them are tried
+    on all rows: most do not, and trials are what takes the time. Candidates from `rare`, made for rows that are rare in
+    a sample, are tried without. With `looseness`, nats
     that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
     component is not given up because a bound is loose about it.
 
@@ -368,7 +367,7 @@ def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
 
 
 def leading_at_glance(fits: Sequence[Fit], tol: float) -> list[Fit]:
-    """The same of fits that still rise: what is higher by less than an iteration gains is not ahead."""
+    """The `records` of fits that still rise: a fit must be higher by more than its last iteration gained, too."""
     chosen = list(fits[:1])
     for fit in fits[1:]:
         gain = fit.elbo - fit.trace[-2].elbo if len(fit.trace) > 1 else 0.0

@@ -67,9 +67,8 @@ MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
 ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
 N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows, and that others have to get above it
-NATS_BEHIND = (
-    0.5  # for each row, that a search with more components may be behind the last one when it has too many no more
-)
+# for each row, that a search with more components may be behind the last one when it has too many no more
+NATS_BEHIND = 0.5
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 

@@ -64,22 +64,19 @@ SHORT_STEP = 3e-5  # the same of slopes in closed form: only rounding, and how w
 PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
 ROUNDING = 64 * float(np.finfo(float).eps)  # of the sum of |terms|: interactions below it are none
 CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences are taken
-LARGEST_GAIN_OF_SETTLED = (
-    5e-6  # nats of an iteration, below which every slope is well below LARGEST_SLOPE; a Newton step does the rest
-)
+# nats of an iteration, below which every slope is well below LARGEST_SLOPE; a Newton step does the rest
+LARGEST_GAIN_OF_SETTLED = 5e-6
 MOST_NATS_TO_GAIN = 1e-2  # nats to be gained above which it does not
 LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
 FEWEST_POINTS = 50  # posteriors under which rows settle, from which Newton's steps are worth their factors
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
-LARGEST_SLOPE = (
-    1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
-)
+# slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
+LARGEST_SLOPE = 1e-2
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
 LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps where local steps are exact
 LEAST_EIGENVALUE = 1e-7  # the same of A, in units of its diagonal
-LEAST_SHARE_ADDED = (
-    1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
-)
+# share of a quantity's variance that an uninformed direction must add before it is reported itself
+LEAST_SHARE_ADDED = 1e-2
 
 
 @dataclass(frozen=True, eq=False)

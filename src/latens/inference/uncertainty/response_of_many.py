@@ -43,9 +43,8 @@ from latens.inference.uncertainty.response import (
 
 __all__ = ["ManyResponses", "respond_many"]
 
-LARGEST_GAIN_PER_COORDINATE = (
-    5e-7  # nats of an iteration for each coordinate, below which a Newton step does the rest of the ascent
-)
+# nats of an iteration for each coordinate, below which a Newton step does the rest of the ascent
+LARGEST_GAIN_PER_COORDINATE = 5e-7
 MOST_DIRECTIONS = 400
 AT_A_TIME = 10  # directions, between looks at the variances
 LARGEST_RISE = 0.02  # relative rise of a variance over the last of them, up to which it is settled

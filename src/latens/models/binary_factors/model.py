@@ -31,6 +31,7 @@ from scipy.special import expit
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.kernels.on_off.enumeration import switch_moments
+from latens.array.row_matrices import with_ones
 from latens.array.special import logsumexp
 from latens.array.states import all_states
 from latens.array.transfer import column_sums, cross_sums, like, total
@@ -57,7 +58,6 @@ from latens.models.gaussian_rows import (
     products,
     second_with_ones,
     sharp,
-    with_ones,
 )
 from latens.models.known_codes import KNOWN, for_switches
 

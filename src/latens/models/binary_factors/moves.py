@@ -22,9 +22,8 @@ N_WEAKEST = 4  # causes that are left out one by one before others are rearrange
 N_SWAPS = 8  # replacements tried, for the weakest causes first
 N_MERGES = 4
 N_SPLITS = 3  # causes split, each in three ways
-LEAST_LIKENESS = (
-    0.5  # correlation of codes, or cosine of loadings whose codes exclude each other, from which a pair is tried
-)
+# correlation of codes, or cosine of loadings whose codes exclude each other, from which a pair is tried
+LEAST_LIKENESS = 0.5
 EXCESS = 1.3  # variance about a cause, over what noise alone may show, from which it is split
 LEAST_ROWS_OF_HALF = 5  # rows that a half of a split cause needs
 

@@ -42,9 +42,8 @@ from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 
 __all__ = ["ExactFactors", "FactorAnalysisPosterior", "FactorCodes", "FactorStatistics", "Factors", "Projection"]
 
-LEAST_NATS_PER_LOADING = (
-    0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
-)
+# nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
+LEAST_NATS_PER_LOADING = 0.1
 
 
 @record

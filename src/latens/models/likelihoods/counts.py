@@ -43,7 +43,7 @@ from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
-from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise, counts_above
+from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise
 from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
@@ -450,7 +450,7 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
     y, tau, log_r = rows.x, noise.mean, noise.mean_log
     curve, (scaled, free, slope, bend) = touch_rare_counts(y, mean, square(), tau, rows.seen, rows.weight)
     half = rows.cached("half", lambda: masked(-0.5 * array_namespace(y).ones_like(y), rows.seen))
-    above = counts_above(rows)
+    above = rows.counts_above
     steps = np.exp(log_r) + np.arange(len(above))[:, None]  # (Y, D)
     chances = np.exp(log_r) / steps
     powers, rising = np.sum(above * chances, axis=0), np.sum(above * np.log(steps), axis=0)

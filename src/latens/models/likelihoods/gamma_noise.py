@@ -19,7 +19,7 @@ from latens.array.special import digamma, gammaln
 from latens.array.transfer import column_sums, host
 from latens.core import Rows
 
-__all__ = ["NODES", "WEIGHTS", "GammaNoise", "counts_above"]
+__all__ = ["NODES", "WEIGHTS", "GammaNoise"]
 
 FACTOR, HALVINGS = 4.0, 8  # by which a size that is known about may be off, and what leaves .01 of its logarithm
 SIZES = 0.02 * FACTOR ** np.arange(12)  # at which a size that is not known about is looked for
@@ -29,20 +29,6 @@ HALF_A_COUNT = 0.5  # as many as were expected
 LARGEST_LOG_MEAN = 40.0
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(2)  # few: eta is known to a tenth or so
 WEIGHTS = MASSES / MASSES.sum()
-
-
-def counts_above(rows: Rows) -> Floats:
-    """(Y, D), how many counts of each column exceed 0, 1, and so on; made once for rows that are asked again."""
-    return host(rows.cached("above", lambda: _counted(rows)))
-
-
-def _counted(rows: Rows) -> Floats:
-    y = host(rows.x).astype(np.intp)
-    d = y.shape[1]
-    most = int(y.max(initial=0)) + 1
-    weight = None if rows.weight is None else np.repeat(host(rows.weight).astype(float), d)
-    times = np.bincount((y + most * np.arange(d)).ravel(), weight, minlength=most * d).reshape(d, most)
-    return np.ascontiguousarray(np.cumsum(times[:, :0:-1], axis=1)[:, ::-1].T)
 
 
 class GammaNoise:
@@ -101,7 +87,7 @@ class GammaNoise:
         """(D,), sums of digamma(y + size) - digamma(size)."""
         if not self._known_by_value:
             return self._summed(digamma(self.y + size) - digamma(size))
-        above = counts_above(self.rows)
+        above = self.rows.counts_above
         return np.asarray(np.sum(above / (size + np.arange(len(above))[:, None]), axis=0))
 
     def height(self, shift: Floats, size: Floats) -> Floats:
@@ -122,7 +108,7 @@ class GammaNoise:
         """(D,), sums of log Gamma(y + size) / Gamma(size)."""
         if not self._known_by_value:
             return self._summed(gammaln(self.y + size) - gammaln(size))
-        above = counts_above(self.rows)
+        above = self.rows.counts_above
         return np.asarray(np.sum(above * np.log(size + np.arange(len(above))[:, None]), axis=0))
 
     def _summed(self, values: Floats) -> Floats:

@@ -17,7 +17,8 @@ parts that have cut j, a step is where
 
     sum_j (n_j - n_{j+1}) cut_j / 2 - T_j cut_j^2 / 2 + E_j cut_j  +  sum_{0<c<C-1} n_c log(1 - e^-(cut_c - cut_{c-1}))
 
-and the prior of the cuts, which is normal of variance 100 and knows half an entry more in each gap, are highest.
+and the logarithm of the prior of the cuts are highest. That prior is normal of variance 100, and counts half an entry
+more at each level between two cuts.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ from latens.models.likelihoods.interface import Columns, Likelihood, Parameters,
 
 __all__ = ["Cuts", "OrderedLogit"]
 
-PRECISION = 0.01  # of the prior of a cut
-HALF_AN_ENTRY = 0.5  # that the prior knows in each gap: those of a level that no row shows do not meet
-MOST_STEPS, LAST_STEP = 30, 1e-9  # of Newton's method, and their size at the end
-ROUNDING = 1e-14  # relative, of a height
-SHORTENINGS = 40  # halvings of a step after which a column stays where it is
-NODES = 7  # of slopes and curvatures, which are smooth
-MOST_BEYOND = 30.0  # beyond the outermost cuts, between which eta is looked for
-HALVINGS = 60  # of that search
-LEAST_NEARER = 1e-12  # by which the chance of a narrower range must be nearer
-LEAST_SHARE = 1e-3  # of the way from one level to the next, from the ends of which a mean level is kept
+PRIOR_PRECISION = 0.01  # of a cut
+PRIOR_ENTRIES = 0.5  # that the prior adds to each level between two cuts: where no row shows it, cuts stay apart
+MOST_STEPS, LAST_STEP = 30, 1e-9  # of Newton's method, and the size, relative to a gap, at which it ends
+ROUNDING = 1e-14  # relative, of the height that Newton's method climbs
+MOST_SHORTENINGS = 40  # halvings of a Newton step, after which a column stays where it is
+NODES = 7  # of quadrature for slopes and curvatures, which are smooth
+MOST_BEYOND = 30.0  # how far beyond the outermost cuts an eta is looked for
+MOST_HALVINGS = 60  # of the range in which that eta is
+LEAST_NEARER = 1e-12  # by which the probability of a narrower range must come nearer to that asked for
+LEAST_SHARE = 1e-3  # of the range of levels, by which a mean level is kept from its ends
 
 
 @record
 class Cuts(Parameters):
-    """Gaps between the cuts of each column, positive; 1 where a column has fewer levels than others of its view."""
+    """The cuts of each column, as gaps between them; 1 where a column has fewer levels than others of its view."""
 
     gaps: Floats = positive("d gaps")
     shares: Floats = sized("d gaps+1")  # by which cuts are weighted in their mean, 0; 0 where there is no cut
@@ -97,11 +98,14 @@ class Cuts(Parameters):
         return replace(sums, level=level, pull=known.pull + np.einsum("dc,dcr->dr", self.values, known.pulls))
 
     def _parabola(self, sums: Any, coefficients: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of cuts pull and weight (D, C - 1), 0 and 1 where there is none, and entries (D, C - 2) in the gaps."""
+        """What the bound with the prior is in the cuts: sum pull cut - weight cut^2 / 2 + inner log(1 - e^-gap).
+
+        Pull and weight are (D, C - 1), 0 and 1 where a column has no such cut; `inner` is (D, C - 2).
+        """
         known, real = _Known.of(sums, self), self.shares > 0
         pull = known.half + np.einsum("dcr,dr->dc", known.pulls, coefficients)
-        inner = np.where(real[:, 1:], known.counts[:, 1:-1] + HALF_AN_ENTRY, 0.0)
-        return np.where(real, pull, 0.0), np.where(real, known.weight + PRECISION, 1.0), inner
+        inner = np.where(real[:, 1:], known.counts[:, 1:-1] + PRIOR_ENTRIES, 0.0)
+        return np.where(real, pull, 0.0), np.where(real, known.weight + PRIOR_PRECISION, 1.0), inner
 
     def slopes(self, sums: Any, coefficients: Floats) -> dict[str, Floats]:
         pull, weight, inner = self._parabola(sums, coefficients)
@@ -124,7 +128,7 @@ class Cuts(Parameters):
                 break
             before, length = height(now), far.astype(float)
             least = before - ROUNDING * (1 + np.abs(before))
-            for _ in range(SHORTENINGS):
+            for _ in range(MOST_SHORTENINGS):
                 gaps = now.gaps + length[:, None] * step
                 reached = height(Cuts(np.maximum(gaps, np.finfo(float).tiny), self.shares))
                 lower = far & (np.any(gaps <= 0, axis=1) | ~(reached >= least))
@@ -137,15 +141,15 @@ class Cuts(Parameters):
         return now
 
     def log_prior(self) -> float:
-        """But for its normaliser."""
-        near = -0.5 * PRECISION * float(np.sum(np.where(self.shares > 0, self.values, 0.0) ** 2))
-        return near + HALF_AN_ENTRY * float(self.widths.sum())
+        """The logarithm of the prior of the cuts but for its normaliser."""
+        near = -0.5 * PRIOR_PRECISION * float(np.sum(np.where(self.shares > 0, self.values, 0.0) ** 2))
+        return near + PRIOR_ENTRIES * float(self.widths.sum())
 
 
 def _newton(at: Cuts, pull: Floats, weight: Floats, inner: Floats, real: Any) -> Floats:
-    """(D, C - 1), Newton's step from there along which the mean of the cuts stays 0.
+    """(D, C - 1), Newton's step from these cuts, under the constraint that their weighted mean stays 0.
 
-    The matrix of second derivatives has three diagonals.
+    The matrix of second derivatives is tridiagonal.
     """
     grown = np.expm1(at.gaps)
     push, bend = inner / grown, inner * (grown + 1) / grown**2
@@ -159,7 +163,7 @@ def _newton(at: Cuts, pull: Floats, weight: Floats, inner: Floats, real: Any) ->
 
 
 def _solved(middle: Floats, beside: Floats, right: Floats) -> Floats:
-    """Of matrices with the diagonal `middle` (D, C) and -`beside` (D, C - 1) next to it, for sides (S, D, C)."""
+    """(S, D, C), solutions of D tridiagonal systems for S right sides each: diagonal `middle`, -`beside` next to it."""
     pivots, found = middle.copy(), right.copy()
     n = middle.shape[1]
     for j in range(1, n):
@@ -174,14 +178,14 @@ def _solved(middle: Floats, beside: Floats, right: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Known:
-    """What sums over rows say of the cuts: the part `own` of statistics, column by column."""
+    """Sums over rows from which cuts are learnt: the part `own` of the statistics, column by column."""
 
-    base: Floats  # (D,), constants without the cuts
+    base: Floats  # (D,), terms of the bound that contain no cut
     counts: Floats  # (D, C), entries at each level
     pull: Floats  # (D, R), responses without the cuts, times regressors
-    weight: Floats  # (D, C - 1), precisions of the parts with each cut
-    pulls: Floats  # (D, C - 1, R), the same times regressors
-    half: Floats  # (D, C - 1), what cuts are multiplied by whatever xi is
+    weight: Floats  # (D, C - 1), T_j: sums of t over the logistic parts with cut j
+    pulls: Floats  # (D, C - 1, R), sums of t times regressors over the same parts
+    half: Floats  # (D, C - 1), (n_j - n_{j+1}) / 2, which does not depend on xi
 
     @classmethod
     def of(cls, sums: Any, cuts: Cuts) -> _Known:
@@ -217,7 +221,7 @@ class OrderedLogit(Likelihood):
 
     @cached_property
     def first(self) -> Cuts:
-        """Those that level by level have the shares of the rows where eta is 0."""
+        """Cuts at which, where eta is 0, levels have the probabilities that are their shares of the rows."""
         real = self.shares[:, 1:] > 0
         below = np.cumsum(self.shares, axis=1)[:, :-1]
         below = np.where(real, below, 0.5)
@@ -239,7 +243,7 @@ class OrderedLogit(Likelihood):
         return found
 
     def _levels(self, rows: Rows) -> Array:
-        """The same of rows; those of missing entries count for nothing."""
+        """(n, D), which level each entry of rows is; those of missing entries are not used."""
         return rows.cached(f"levels {self._key}", lambda: self.numbers(rows.x))
 
     @cached_property
@@ -252,7 +256,7 @@ class OrderedLogit(Likelihood):
         below, above, response, (sums, base) = touch_steps(level, mean, at.square(), *known, rows.seen, rows.weight)
 
         def own(part: Rows, regressors: Array) -> Floats:
-            """(D, .), what `_Known` reads."""
+            """(D, .), the sums that `_Known.of` takes apart again."""
             xp = array_namespace(regressors)
             weighted = part.weigh(regressors)
             counted = xp.concat([part.weigh(xp.ones_like(regressors[:, :1])), weighted], axis=1)
@@ -282,7 +286,7 @@ class OrderedLogit(Likelihood):
         return steps_constant(self._levels(rows), at.mean(), at.square(), *known, rows.seen)
 
     def chances(self, eta: Array, columns: Columns) -> list[Array]:
-        """(n, D) each: of every level, 0 where a column does not have it."""
+        """(n, D) each: the probability of every level, 0 where a column does not have it."""
         xp, cuts = array_namespace(eta), columns.parameters
         found, low = [], xp.ones_like(eta)
         for c in range(self.values.shape[1]):
@@ -296,7 +300,7 @@ class OrderedLogit(Likelihood):
         return found
 
     def level_chances(self, mean: Array, variance: Array, columns: Columns) -> list[Array]:
-        """The same of a new entry, eta being normal."""
+        """(n, D) each: the probability of every level of a new entry, where eta is normal."""
         return averages(mean, variance, lambda eta: tuple(self.chances(eta, columns)))
 
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
@@ -339,7 +343,7 @@ class OrderedLogit(Likelihood):
         high = np.zeros_like(level) + cuts.values.max(axis=1) + MOST_BEYOND
         edge = LEAST_SHARE * (self.values[:, -1] - self.values[:, 0])
         wanted = np.clip(level, self.values[:, 0] + edge, self.values[:, -1] - edge)
-        for _ in range(HALVINGS):
+        for _ in range(MOST_HALVINGS):
             eta = 0.5 * (low + high)
             rises = self.middle(eta, columns) < wanted
             low, high = np.where(rises, eta, low), np.where(rises, high, eta)
@@ -359,7 +363,7 @@ class OrderedLogit(Likelihood):
 
     @cached_property
     def _scores(self) -> Floats:
-        """(D, C), of the levels."""
+        """(D, C), the mean of logistic noise between the first cuts about each level."""
         cuts, none = self.first.values, np.zeros((len(self.values), 1))
         ends = np.where(self.first.shares > 0, cuts * expit(cuts) - softplus(cuts), 0.0)
         moments = np.diff(np.concatenate([none, ends, none], axis=1), axis=1)
@@ -373,9 +377,10 @@ class OrderedLogit(Likelihood):
         return np.take_along_axis(self.values.T, reached, axis=0)
 
     def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
-        """Of all ranges of levels that are left as the less probable end goes, the one of nearest chance.
+        """The range of levels whose probability is nearest to 1 - 2 tail.
 
-        Ends beyond which too little falls would hold 97 % and more of scales of five levels where 90 % are asked for.
+        Ranges begin with all levels, and the less probable of both ends is taken off again and again. A range outside
+        of which at most `tail` falls on each side would hold 97 % and more of five levels where 90 % are asked for.
         """
         xp, chances = array_namespace(mean), self.level_chances(mean, variance, columns)
         within, n, top = sum(chances), len(chances), like(columns.parameters.top, mean)
@@ -392,7 +397,7 @@ class OrderedLogit(Likelihood):
         return _chosen(values, best[0]), _chosen(values, best[1])
 
     def quantile(self, mean: Array, variance: Array, columns: Columns, level: float) -> Array:
-        """The first level at which chances add up to so much."""
+        """The first level up to which the probability is at least `level`."""
         xp, total = array_namespace(mean), 0 * mean
         found = like(self.values[:, 0], mean) + total
         for here, value in zip(self.level_chances(mean, variance, columns), self.values.T[1:], strict=False):
@@ -401,14 +406,14 @@ class OrderedLogit(Likelihood):
         return found
 
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
-        """The levels nearest to those of a normal; `between` knows the chances of levels, and is nearer."""
+        """The levels nearest to the limits of a normal of this mean and variance; `between` is more exact."""
         reach = float(ndtri(1 - tail)) * array_namespace(mean).sqrt(variance)
         values = [like(each, mean) + 0 * mean for each in self.values.T]
         return _chosen(values, self.numbers(mean - reach)), _chosen(values, self.numbers(mean + reach))
 
 
 def _chosen(of_levels: list[Array], number: Array) -> Array:
-    """(n, D), of arrays by level the entries at these levels."""
+    """(n, D), each entry from the array of its own level, whose number is given."""
     xp, found = array_namespace(number), 0 * number
     for c, values in enumerate(of_levels):
         found = xp.where(number == c, values, found)

@@ -53,7 +53,11 @@ FEWEST_TO_SPLIT = 4  # rows of the sample that can be split
 
 
 def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> Iterator[MixturePosterior]:
-    """Sorted sticks; clusters left out that hold no row; all merges that gain at once; single ones; rows dealt anew."""
+    """Posteriors with as many clusters or fewer, in the order in which they are tried.
+
+    Sticks sorted by size; clusters left out that hold no row; all merges that gain, at once; single merges; rows dealt
+    anew.
+    """
     k, order = q.n_components, np.argsort(-stats.counts, kind="stable")
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
@@ -185,8 +189,8 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
 def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[MixturePosterior]:
     """Rows that are in the same clusters of both posteriors, joined again while their evidence rises, and dealt.
 
-    Where the two cut rows differently, each piece goes where sums say that it belongs. Joined to more clusters than
-    sums ask for, and dealt, clusters that overlap come apart.
+    Where the two divide rows differently, each piece goes where its evidence is highest. Joined to half as many
+    clusters again as the evidence asks for, dealt, and then joined further, clusters that overlap come apart.
     """
     from latens.models.mixture.model import Memberships
 
@@ -208,24 +212,24 @@ def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> I
 
 
 def _counted(stats: ClusterStatistics, sample: Rows, local: Any) -> Floats:
-    """(n, K), memberships that count as all rows."""
+    """(n, K), memberships of the rows of a sample, times as many rows as each of them stands for."""
     return np.asarray(host(sample.weigh(local.mean)) * (stats.n / sample.n))
 
 
 def _merges(
     model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats
 ) -> list[tuple[float, int, int]]:
-    """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths."""
+    """(gain, i, j), the best first, among the pairs whose centres are closest, in units of their widths."""
     k = q.n_components
     place = _places(model, q)
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
     each = np.eye(k)
-    # all at once: of few clusters a call costs what is found in it
+    # one call for all of them: with few clusters most of its time is that of calling
     alone, together = np.split(_free_energy(model, q, stats, np.concatenate([each, each[first] + each[second]])), [k])
     gain = together - alone[first] - alone[second]
-    may = np.flatnonzero(gain > _worst(stats))  # what is left open between two only lowers it
+    may = np.flatnonzero(gain > _worst(stats))  # the entropy of the pair only lowers it
     first, second, gain = first[may], second[may], gain[may]
     gain = gain - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
@@ -258,7 +262,7 @@ def _all_gaining(
 
 
 def _places(model: Mixture, q: MixturePosterior) -> Floats:
-    """(K, D), centres of clusters beside their widths."""
+    """(K, D), centres of clusters in units of their widths."""
     if model.axes is not None:
         return np.asarray(q.clusters.mean @ model.axes)
     width = np.maximum(np.asarray(q.clusters.row_variance).mean(axis=0), np.finfo(float).tiny)  # type: ignore[union-attr]

@@ -1,9 +1,9 @@
-"""Moves that settle among the clusters concerned, before all rows judge them.
+"""Moves of normal clusters, tried first in a small ascent of the clusters concerned.
 
-A move changes a few clusters, and rows that are in them or in their neighbours. These clusters alone ascend for some
-iterations, while every row keeps what it has in the others. What the bound gains by that, the bound with all clusters
-free gains at least, and seldom much more: of 555 splits, swaps and transfers that lost half a nat among the clusters
-concerned, none gained in the end. That takes about a tenth of the time of an iteration of all clusters.
+A move (a split, a merge, ...) replaces a few clusters. These and their neighbours ascend by themselves for some
+iterations, while the memberships of every row in all other clusters are held. What the bound gains by that, the bound
+with all clusters free gains at least, and seldom much more: of 555 splits, swaps and transfers that lost half a nat
+among the clusters concerned, none gained in the end. It takes about a tenth of the time of an iteration of all.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Move", "Nearby"]
 
-LEAST_MASS = 1e-4  # of a row in the clusters concerned, below which it stays as it is
-LEAST_ROWS = 0.5  # that two clusters share, or that would go from one to the other
-MOST_NEIGHBOURS = 3  # clusters that settle with those of a move
+LEAST_MASS = 1e-4  # membership of a row in the clusters concerned, below which the row is left out
+LEAST_ROWS = 0.5  # that a neighbour shares with the clusters of a move, or would take over from them
+MOST_NEIGHBOURS = 3  # clusters that ascend with those of a move
 N_STEPS = 10  # iterations of the clusters concerned
 
 
@@ -40,25 +40,26 @@ class Move:
 
     replaced: tuple[int, ...]
     sums: ClusterStatistics
-    groups: Floats  # (new, old), of which sums the others are made
+    groups: Floats  # (new, rows of `sums`), how the statistics of the new clusters are added up from `sums`
 
     @property
     def new(self) -> ClusterStatistics:
+        """Statistics of the clusters that take their place."""
         return self.sums.regroup(self.groups)
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The same after an ascent of the clusters concerned."""
+    """A move after the ascent of the clusters concerned."""
 
     gain: float  # nats
-    concerned: tuple[int, ...]  # clusters that are gone or have changed
-    n_replaced: int  # of these, the first
-    new: ClusterStatistics
+    concerned: tuple[int, ...]  # before the move: clusters replaced, then neighbours that ascended with them
+    n_replaced: int  # how many of these were replaced
+    new: ClusterStatistics  # of what stands for them: the new clusters, then the neighbours
 
     @property
     def more(self) -> int:
-        """Clusters that there are more after it."""
+        """By how many the number of clusters grows; negative where it falls."""
         return len(self.new.counts) - len(self.concerned)
 
 
@@ -70,18 +71,19 @@ class Nearby:
         self.concentration = float(cast("Dirichlet", model.weights).concentration[0])
         joint = np.array(model.scores(q, sample))
         self.mean = _softmax(joint)  # (n, K), memberships
-        self.share = np.ascontiguousarray(np.transpose(sample.weigh(self.mean)))  # (K, n), the same of rows that count
-        self.shared = self.share @ self.mean  # (K, K), rows that two clusters share
+        self.share = np.ascontiguousarray(np.transpose(sample.weigh(self.mean)))  # (K, n), times the weights of rows
+        self.shared = self.share @ self.mean  # (K, K), how many rows two clusters share
         top = np.argmax(joint, axis=1)
         joint[np.arange(len(top)), top] = -np.inf
-        # (K, K), rows of a cluster by where they would be without it
+        # (K, K), how many rows of a cluster would go to each of the others if it were taken out
         self.next = np.eye(q.n_components)[top].T @ sample.weigh(_softmax(joint))
         evidence: Floats = cast("NormalWishart", model.clusters).evidence(*stats.moments, q.clusters)  # type: ignore[arg-type]
+        # (K,), what each cluster adds to the bound: its evidence, its part of the Dirichlet's, the entropy of its rows
         self.level = evidence + gammaln(self.concentration + stats.counts) - xlogx(self.share).sum(axis=1)
 
     @staticmethod
     def tells(model: Mixture, stats: ClusterStatistics, sample: Rows) -> bool:
-        """Whether clusters are normal, each with its covariance, and the sample is all rows, without holes."""
+        """Whether moves can be tried so: normal clusters, each with its own covariance, and all rows, without holes."""
         normal = isinstance(model.clusters, NormalWishart) and not model.tied and isinstance(model.weights, Dirichlet)
         whole = sample.seen is None and KNOWN not in sample.aux and abs(sample.n - stats.n) <= 1e-9 * stats.n
         x = sample.x
@@ -89,12 +91,15 @@ class Nearby:
         return bool(normal and whole and small and len(stats.counts) > 1)
 
     def settled(self, moves: Iterable[Move], least: float) -> list[Settled]:
-        """Those that gain more than `least` nats, the best first."""
+        """The moves that gain more than `least` nats, the best first."""
         found = (self._settled(move, least) for move in moves)
         return sorted((one for one in found if one.gain > least), key=lambda one: -one.gain)
 
     def together(self, moves: Sequence[Settled], limit: int) -> list[Settled]:
-        """Of moves that gain, the best first, those that concern no cluster of one before, up to so many clusters."""
+        """Moves that can be made at once: in this order those that gain, with no cluster in common.
+
+        There are at most `limit` clusters afterwards, or as many as now where these are more.
+        """
         busy, chosen, k = set[int](), list[Settled](), len(self.stats.counts)
         for move in moves:
             if move.gain > 0 and busy.isdisjoint(move.concerned) and k + move.more <= max(limit, k):
@@ -104,14 +109,14 @@ class Nearby:
         return chosen
 
     def present(self, moves: Sequence[Settled]) -> Index:
-        """Which clusters of now those after such moves are that have not been replaced."""
+        """The present numbers of the clusters that such moves keep, in the order in which `after` has them."""
         unchanged = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
         return np.array(
             [*unchanged, *(which for move in moves for which in move.concerned[move.n_replaced :])], dtype=np.intp
         )
 
     def after(self, moves: Sequence[Settled]) -> MixturePosterior:
-        """The clusters after moves that concern none in common."""
+        """The posterior after moves that have no cluster in common."""
         unchanged = np.delete(np.arange(len(self.stats.counts)), [which for move in moves for which in move.concerned])
         parts = [_only(self.stats, unchanged), *(move.new for move in moves)]
         return self.model.global_step(self.q, _beside(self.stats, parts))
@@ -146,13 +151,13 @@ class Nearby:
         return Settled(float(bound) - before, tuple(concerned), len(clusters), replace(new, seen=new.counts[:, None]))
 
     def _neighbours(self, clusters: list[int], without: bool) -> list[int]:
-        """Clusters that share rows with these, or `without` these would have them; those with most such rows."""
+        """The clusters that share most rows with these; `without` these, those that would take over most of them."""
         rows = (self.next if without else self.shared)[clusters].sum(axis=0)
         rows[clusters] = 0.0
         return [int(one) for one in np.argsort(-rows, kind="stable")[:MOST_NEIGHBOURS] if rows[one] > LEAST_ROWS]
 
     def _labels(self, k: int) -> float:
-        """What the bound owes to the number of clusters in how rows fall into them."""
+        """The part of the evidence of labels under a symmetric Dirichlet that the number of clusters alone decides."""
         each = self.concentration
         return float(gammaln(k * each) - gammaln(k * each + self.stats.n) - k * gammaln(each))
 
@@ -168,7 +173,7 @@ def _only(stats: ClusterStatistics, which: Any) -> ClusterStatistics:
 
 
 def _beside(stats: ClusterStatistics, parts: Sequence[ClusterStatistics]) -> ClusterStatistics:
-    """The clusters of all parts, in arrays of their own."""
+    """The clusters of all parts, one after the other, in arrays that may be written to."""
     return replace(
         stats,
         counts=np.concatenate([part.counts for part in parts]),

@@ -18,10 +18,9 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import diagonal_places, moment_pairs, upper
-from latens.array.row_matrices import normal_rows
+from latens.array.row_matrices import normal_rows, with_ones
 from latens.array.transfer import cross_sums_together, is_on_gpu, like, take
 from latens.core import Rows
-from latens.models.gaussian_rows import with_ones
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics, code_blocks, code_places
 from latens.system.cached_value import cached_value

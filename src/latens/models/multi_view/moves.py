@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["deletions", "propose"]
 
-LEAST_GAIN_PER_NAT = (
-    1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
-)
+# nats of likelihood per nat of divergence from which a factor is not worth trying to do without
+LEAST_GAIN_PER_NAT = 1.5
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
 LEAST_GAIN = 0.1  # nats that other axes promise at least
 QUIET, NOISIER = 0.05, 0.3  # share of noise in a column's variance that is doubtful, and what is tried instead

@@ -19,10 +19,11 @@ from array_api_compat import array_namespace
 
 from latens.array import Array
 from latens.array.fields import positive, real, record
+from latens.array.row_matrices import with_ones
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, transient
 from latens.families.point_normal_gamma import LOG_2PI
-from latens.models.gaussian_rows import evidence, level, products, with_ones
+from latens.models.gaussian_rows import evidence, level, products
 from latens.models.noisy_ica.model import IcaPosterior, IcaStatistics, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.system.cached_value import cached_value

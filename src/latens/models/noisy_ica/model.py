@@ -35,12 +35,13 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
 from latens.array.packed_symmetric import unpacked
+from latens.array.row_matrices import with_ones
 from latens.array.transfer import column_sums, cross_sums, host, like, product_sums
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
-from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
+from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.heavy_blocks import heavy_sums, source_terms
 from latens.models.noisy_ica.moves import propose
@@ -54,9 +55,8 @@ __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
 LEAST_TIMES_THE_NOISE = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
 N_WEAKEST = 2  # of so many sources that not all can be shown: which may vanish
-LEAST_GAIN_PER_ROW = (
-    1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
-)
+# nats per row from which a gain tells of the turn of sources that are all but hidden in noise
+LEAST_GAIN_PER_ROW = 1e-2
 
 
 @record

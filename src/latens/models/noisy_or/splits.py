@@ -1,7 +1,8 @@
-"""Two causes that a noisy-OR has made one: rows in which a cause is on are of two kinds.
+"""Splits of a cause of a noisy-OR into two.
 
-Causes that share columns are easily taken for one that makes all of their columns 1, though seldom. Which ones it is
-blamed for then tells two kinds of rows apart: within each the chances are higher and fewer.
+Two causes that share columns are easily fitted as one, which then makes the columns of both 1 with small probabilities.
+Its rows are of two kinds: in each, fewer columns have ones that this cause is responsible for, with higher
+probabilities. A mixture of two kinds, fitted to these responsibilities, finds them.
 """
 
 from __future__ import annotations
@@ -24,43 +25,43 @@ if TYPE_CHECKING:
 __all__ = ["split_causes"]
 
 N_SPLITS = 2  # that are tried, those that seem to gain most first
-MOST_ENTRIES = 4_000_000  # of the rows that are looked at, which are made dense: of wide tables these are fewer
-N_ROUNDS = 30  # of a mixture of two kinds
+MOST_ENTRIES = 4_000_000  # of the rows that are looked at, which are made dense: of wide tables only some are
+N_ROUNDS = 30  # of EM of the mixture of two kinds
 FEWEST_ROWS = 10.0  # of either kind
-ON = 0.5  # chance from which on a cause is said to be on in a row
-WORTH_TRYING = 0.75  # of what a cause costs, that kinds of rows must gain: rows in which it is off add to it
-FIRM = 1e-3  # least chance of a column, and of its absence: what rows say of it stays finite
+LEAST_ON = 0.5  # probability above which a cause is said to be on in a row
+LEAST_GAIN = 0.75  # of a cause's cost, which two kinds must gain to be tried: rows where it is off may gain the rest
+LEAST_CHANCE = 1e-3  # of a one in a column, and of a zero: logarithms stay finite
 
 
 def split_causes(
     model: NoisyOrCauses, q: CausePosterior, n: float, sample: Rows, local: ListedStates, limit: int
 ) -> Iterator[CausePosterior]:
-    """Each of the causes whose rows are best told apart exchanged for two; rows look for their states anew."""
+    """Posteriors in which a cause is replaced by two: first the cause whose rows fall most clearly into two kinds."""
     if q.n_components >= limit:
         return
     step = -(-sample.x.shape[0] * sample.x.shape[1] // MOST_ENTRIES)
     some = np.arange(0, sample.x.shape[0], max(step, 1))
     on = np.asarray(host(local.mean), dtype=np.float64)[some]
     sample = sample if len(some) == sample.x.shape[0] else sample.take(some)
-    times, blamed = n / sample.n, _Blamed.of(q, sample, on)
-    kinds = [found for k in range(q.n_components) if (found := _two_kinds(model, blamed, k, times)) is not None]
+    times, dense = n / sample.n, _DenseRows.of(q, sample, on)
+    kinds = [found for k in range(q.n_components) if (found := _two_kinds(model, dense, k, times)) is not None]
     for found in sorted(kinds, key=lambda one: -one.gain)[:N_SPLITS]:
         yield _with_two(model, q, found)
 
 
 @dataclass(frozen=True)
-class _Blamed:
-    """Who is blamed for the ones of a sample, given the chances with which causes are on in its rows."""
+class _DenseRows:
+    """A sample in dense arrays: cause k is responsible for theta_kd / level_nd of the one of row n in column d."""
 
-    on: Floats  # (n, K), chances
+    on: Floats  # (n, K), probabilities that causes are on
     weight: Floats  # (n,)
-    x: Floats  # (n, D), ones
-    zero: Floats  # (n, D), zeros that were seen
-    theta: Floats  # (K, D)
-    level: Floats  # (n, D), of the leak and all causes together
+    x: Floats  # (n, D), 1 at ones
+    zero: Floats  # (n, D), 1 at observed zeros
+    theta: Floats  # (K, D), -log of the probability that a cause which is on leaves a column 0
+    level: Floats  # (n, D), the expected sum of theta over the causes that are on, and the leak's
 
     @classmethod
-    def of(cls, q: CausePosterior, sample: Rows, on: Floats) -> _Blamed:
+    def of(cls, q: CausePosterior, sample: Rows, on: Floats) -> _DenseRows:
         x = sample.x.toarray() if is_sparse(sample.x) else host(sample.x)
         x = np.asarray(x, dtype=np.float64)
         zero = np.broadcast_to(np.asarray(host(sample.mask), dtype=np.float64), x.shape) - x
@@ -71,42 +72,45 @@ class _Blamed:
 
 @dataclass(frozen=True)
 class _Kinds:
+    """The rows in which a cause is on, as two kinds."""
+
     cause: int
-    gain: float  # nats, less most of what a cause costs
+    gain: float  # nats, less `LEAST_GAIN` of what a cause costs
     share: Floats  # (2,), of the rows in which the cause is on
-    ones: Floats  # (2, D), that it is blamed for
-    zeros: Floats  # (2, D)
+    ones: Floats  # (2, D), expected number that the cause is responsible for
+    zeros: Floats  # (2, D), number of zeros
 
 
-def _two_kinds(model: NoisyOrCauses, blamed: _Blamed, k: int, times: float) -> _Kinds | None:
-    """The rows in which a cause is on as a mixture of two kinds; None where one says as much of them.
+def _two_kinds(model: NoisyOrCauses, dense: _DenseRows, k: int, times: float) -> _Kinds | None:
+    """The rows in which cause k is on as a mixture of two kinds; None where that gains too little.
 
-    Each row is counted so many times.
+    Each row counts `times` times, since the sample stands for all rows.
     """
-    rows = np.flatnonzero(blamed.on[:, k] > ON)
-    weight = times * blamed.weight[rows] * blamed.on[rows, k]
+    rows = np.flatnonzero(dense.on[:, k] > LEAST_ON)
+    weight = times * dense.weight[rows] * dense.on[rows, k]
     if weight.sum() < 2 * FEWEST_ROWS:
         return None
-    ones = blamed.theta[k] * blamed.x[rows] / blamed.level[rows]
+    ones = dense.theta[k] * dense.x[rows] / dense.level[rows]
     own = np.flatnonzero(weight @ ones > 1.0)
-    ones, zeros = ones[:, own], blamed.zero[np.ix_(rows, own)]
+    ones, zeros = ones[:, own], dense.zero[np.ix_(rows, own)]
     found = _mixture(model, ones, zeros, weight)
     if found is None:
         return None
     part, gain = found
-    gain -= WORTH_TRYING * len(own) / 2 * np.log(weight.sum())
+    gain -= LEAST_GAIN * len(own) / 2 * np.log(weight.sum())
     if gain <= 0:
         return None
-    sizes, d = part @ weight, blamed.x.shape[1]
-    by_ones, by_zeros = np.zeros((2, d)), np.tile(sizes[:, None], d)  # columns that it is not blamed for are zeros
+    sizes, d = part @ weight, dense.x.shape[1]
+    # columns without ones of this cause have zeros alone
+    by_ones, by_zeros = np.zeros((2, d)), np.tile(sizes[:, None], d)
     by_ones[:, own], by_zeros[:, own] = (part * weight) @ ones, (part * weight) @ zeros
     return _Kinds(k, gain, sizes / sizes.sum(), by_ones, by_zeros)
 
 
 def _mixture(model: NoisyOrCauses, ones: Floats, zeros: Floats, weight: Floats) -> tuple[Floats, float] | None:
-    """(2, n), chances that rows are of either kind, and the nats that two kinds gain; None where one is empty.
+    """(2, n), probabilities that rows are of either kind, and the nats gained over one kind; None where one is empty.
 
-    Begun along the direction in which rows differ most.
+    EM, which begins with the rows on either side of their mean along the direction in which they differ most.
     """
     level, alike = _log_chances(model, ones, zeros, weight[None])
     residual = ones - alike[0] * (ones + zeros)
@@ -124,15 +128,18 @@ def _mixture(model: NoisyOrCauses, ones: Floats, zeros: Floats, weight: Floats) 
 
 
 def _log_chances(model: NoisyOrCauses, ones: Floats, zeros: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """(G, n), of each row under each kind, given how much rows count for it (G, n); and chances of ones (G, D)."""
+    """(G, n), log probability of each row under each of G kinds, and (G, D), probability of a one in each column.
+
+    `weight` (G, n) is how much each row counts for each kind.
+    """
     a, b = model.strength
     some, none = weight @ ones, weight @ zeros
-    chance = np.clip((some + a) / (some + none + a + b), FIRM, 1 - FIRM)
+    chance = np.clip((some + a) / (some + none + a + b), LEAST_CHANCE, 1 - LEAST_CHANCE)
     return np.log(chance) @ ones.T + np.log1p(-chance) @ zeros.T, chance
 
 
 def _with_two(model: NoisyOrCauses, q: CausePosterior, found: _Kinds) -> CausePosterior:
-    """The other causes, and two for the one whose rows are of two kinds, each on in its share of them."""
+    """The posterior with two causes in place of one, each on in its share of the rows."""
     usage, causes, (a, b) = q.usage, q.causes, model.strength
     if isinstance(usage, PointBeta) or isinstance(causes, PointBeta):
         raise TypeError("point estimates were given; expected Beta posteriors, whose bound can judge a cause more.")

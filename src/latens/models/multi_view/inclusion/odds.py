@@ -47,9 +47,8 @@ AT_ONCE = 4_000_000  # numbers, for as many columns as are done together
 LEAST_LEFT = 0.05  # of the information about a code that must be other columns': a column that alone makes a factor
 LEAST_SEEN = 0.01  # of a code's variance that the rows must tell
 SHARES, MASSES = (0.5 * (each + shift) for each, shift in zip(np.polynomial.legendre.leggauss(32), (1, 0), strict=True))
-LOADINGS_OF_FIT = (
-    4  # that the size of slabs in the fit counts for: columns that a code tells apart have no end of theirs
-)
+# that the size of slabs in the fit counts for: columns that a code tells apart have no end of theirs
+LOADINGS_OF_FIT = 4
 LEAST_CHANCE = 1e-15  # of what is nearly certain
 
 
