@@ -133,7 +133,7 @@ class MultiViewStatistics(Statistics):
 
 @record(eq=False)
 class MultiView:
-    views: tuple[View, ...] = each("d", "levels")
+    views: tuple[View, ...] = each("d", "levels", "columns")
     n_groups: int = 1  # with more than one, rows say which is theirs
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
@@ -416,16 +416,18 @@ class MultiView:
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
             offset = view.log_exposure(batch)
-            yield view, (eta if offset is None else eta + offset, spread, view.about(p, batch))
+            about = replace(view.about(p, batch), regressors=at)
+            yield view, (eta if offset is None else eta + offset, spread, about)
 
     def draw_entries(self, q: MultiViewPosterior, batch: Rows, local: Codes, rng: np.random.Generator) -> Floats:
         """(n, D), new entries of the same samples, whose codes are drawn given what they show, under one draw of q."""
-        point, codes = q.sample(rng), self.curved(q, batch, local).draw(rng)
-        full, parts = np.concatenate([codes, host(self.given(batch))], axis=1), []
+        point, local = q.sample(rng), self.curved(q, batch, local)
+        codes, at = local.draw(rng), Regressors.of(local, self.given(batch))
+        full, parts = np.concatenate([codes, host(at.given)], axis=1), []
         for view in self.views:
             p, offset = point.views[view.name], view.log_exposure(batch)
             eta = full @ p.mean.T + (0.0 if offset is None else host(offset))
-            parts.append(view.likelihood.draw(eta, view.about(p, batch), rng))
+            parts.append(view.likelihood.draw(eta, replace(view.about(p, batch), regressors=at, drawn=codes), rng))
         return np.concatenate(parts, axis=1)
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
