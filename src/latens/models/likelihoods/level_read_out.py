@@ -31,7 +31,7 @@ __all__ = ["LevelReadOut", "regress_levels"]
 USUAL_PRECISION, WORTH = 0.1, 1.0
 ROUNDS, LAST_CHANGE = 10, 0.02  # of that size, and of its logarithm at the end
 MOST_STEPS = 500  # of each regression
-N_POINTS = 32  # over which chances are averaged
+N_POINTS = 64  # over which chances are averaged
 LEAST_LEFT = 1e-300  # of the chances of levels that were not taken yet
 
 
@@ -142,10 +142,16 @@ def _in_turn(chance: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _points(k: int) -> Floats:
-    """(N_POINTS, k), spread evenly as standard normals are, by the sequence of the k-dimensional golden ratio."""
+    """(N_POINTS, k), spread evenly as standard normals are, by the sequence of the k-dimensional golden ratio.
+
+    Where there are enough of them, their covariance is 1 exactly.
+    """
     ratio = 1.5
     for _ in range(60):
         ratio = (1 + ratio) ** (1 / (k + 1))
     steps = ratio ** -np.arange(1.0, k + 1)
     half = ndtri((0.5 + np.outer(np.arange(1, N_POINTS // 2 + 1), steps)) % 1)
-    return np.concatenate([half, -half])
+    points = np.concatenate([half, -half])
+    if 4 * k > N_POINTS:
+        return points
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(points.T @ points / N_POINTS), points.T).T)
