@@ -60,9 +60,9 @@ def test_chances_of_rows_with_holes_are_averages_over_what_they_would_tell() -> 
     complete = levels_of(read_out.chances(rows_at(mean, least[None])))
     assert complete == pytest.approx(softmax(mean @ COEFFICIENTS[:, :K].T + COEFFICIENTS[:, K], axis=1), abs=1e-9)
     found = levels_of(read_out.chances(rows_at(mean, np.repeat((least + wider)[None], N, axis=0))))
-    apart = rng.normal(size=(20_000, K)) @ np.linalg.cholesky(wider).T
+    deviations = rng.normal(size=(20_000, K)) @ np.linalg.cholesky(wider).T
     for row in range(5):
-        each = softmax((mean[row] + apart) @ COEFFICIENTS[:, :K].T + COEFFICIENTS[:, K], axis=1)
+        each = softmax((mean[row] + deviations) @ COEFFICIENTS[:, :K].T + COEFFICIENTS[:, K], axis=1)
         assert found[row] == pytest.approx(each.mean(axis=0), abs=0.02)
 
 

@@ -45,7 +45,7 @@ __all__ = [
 
 FEWEST_COLUMNS = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
-NEAR = 1e-3  # to which codes are found that regressions are made on
+CODE_TOLERANCE = 1e-3  # to which codes are found that regressions are made on
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
 
 
@@ -109,7 +109,8 @@ class ViewFindings:
         parts = self._parts(entered)
         codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
         self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
-        self._model = self._with_levels_of_answers(parts)
+        if self.layout_.levels:
+            self._model = self._with_levels_of_answers(parts)
         for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
             setattr(self, f"{name}_", value)
         means = [each.mean for each in codes]
@@ -122,8 +123,8 @@ class ViewFindings:
             for view, own in self.layout_.levels.items()
             if not isinstance(own, ScaleColumns)
         }
-        settle = partial(local_fixed_point, self._model, self.posterior_, tol=NEAR, say=False)
-        return with_levels_of_answers(self._model, self.posterior_, parts, levels, settle)
+        codes_of = partial(local_fixed_point, self._model, self.posterior_, tol=CODE_TOLERANCE, say=False)
+        return with_levels_of_answers(self._model, self.posterior_, parts, levels, codes_of)
 
 
 def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:

@@ -180,7 +180,8 @@ class ViewStreams(VariationalTransformer):
         self.deviances_ = each * self._learn_from(self._units.enter(rows))[1]
 
     def _tell_batch(self, rows: Rows) -> None:
-        self._model = without_levels_of_answers(self._model)  # factors have moved on from where these were read
+        if self.layout_.levels:  # factors have moved on from where these were read
+            self._model = without_levels_of_answers(self._model)
         parts = [self._units.enter(part) for part in self._parts(rows)]
         codes = [local_fixed_point(self._model, self._state.q, part).mean for part in parts]
         self.deviances_ = self.deviances_ + explain(self._model, self._state.q, parts, codes)

@@ -61,8 +61,8 @@ class LevelReadOut:
             if drawn is None:
                 chance = _averaged(eta, _lean(own[:, :k], beyond))
             else:
-                apart = _times(_root(beyond), _times(_root(spread, -1), host(drawn) - mean[:, :k]))
-                chance = softmax(eta + apart @ own[:, :k].T, axis=1)
+                deviation = _times(_root(beyond), _times(_root(spread, -1), host(drawn) - mean[:, :k]))
+                chance = softmax(eta + deviation @ own[:, :k].T, axis=1)
             found.append(_in_turn(chance))
         return np.concatenate(found, axis=1)
 

@@ -23,11 +23,15 @@ __all__ = ["with_levels_of_answers", "without_levels_of_answers"]
 MOST_ENTRIES = 2**21  # of rows that are looked at for all columns of levels together, but
 FEWEST_ROWS = 1_000  # for each
 
-Settle = Callable[[Rows], Codes]  # codes of rows under the posterior
+CodesOf = Callable[[Rows], Codes]  # codes of rows under the posterior
 
 
 def with_levels_of_answers(
-    model: MultiView, q: MultiViewPosterior, parts: Sequence[Rows], levels: Mapping[str, Sequence[int]], settle: Settle
+    model: MultiView,
+    q: MultiViewPosterior,
+    parts: Sequence[Rows],
+    levels: Mapping[str, Sequence[int]],
+    codes_of: CodesOf,
 ) -> MultiView:
     """The model, whose levels are answered from regressions on the codes of these rows, of many on those of some.
 
@@ -38,7 +42,7 @@ def with_levels_of_answers(
         return model
     n_columns, width = sum(len(levels[view.name]) for view in asked), parts[0].x.shape[1]
     most = max(FEWEST_ROWS, MOST_ENTRIES // (n_columns * width))
-    read_outs = {view.name: _read_out(model, view, q, parts, levels[view.name], most, settle) for view in asked}
+    read_outs = {view.name: _read_out(model, view, q, parts, levels[view.name], most, codes_of) for view in asked}
     return replace(model, views=tuple(_answering(view, read_outs.get(view.name)) for view in model.views))
 
 
@@ -60,14 +64,14 @@ def _read_out(
     parts: Sequence[Rows],
     sizes: Sequence[int],
     most: int,
-    settle: Settle,
+    codes_of: CodesOf,
 ) -> LevelReadOut:
     precision = model.prior(q.n_components).views[view.name].given_precision
     precision = np.broadcast_to(precision, (view.stop - view.start, precision.shape[1]))
     least, coefficients, start = [], [], view.start
     for size in sizes:
         own = slice(start, start + size - 1)
-        known = _Known.of(model, q, parts, own, most, settle)
+        known = _Known.of(model, q, parts, own, most, codes_of)
         least.append(known.least)
         beside = precision[start - view.start]
         coefficients.append(regress_levels(known.x, known.level, known.weight, size, beside))
@@ -86,7 +90,7 @@ class _Known:
 
     @classmethod
     def of(
-        cls, model: MultiView, q: MultiViewPosterior, parts: Sequence[Rows], own: slice, most: int, settle: Settle
+        cls, model: MultiView, q: MultiViewPosterior, parts: Sequence[Rows], own: slice, most: int, codes_of: CodesOf
     ) -> _Known:
         shown = [np.flatnonzero(_shows(part, own)) for part in parts]
         step = -(-sum(map(len, shown)) // most) or 1
@@ -94,7 +98,7 @@ class _Known:
         means, spreads, counts = [], [], []
         for part in some:
             hidden = _without(part, own)
-            at = Regressors.of(model.curved(q, hidden, settle(hidden)), model.given(hidden))
+            at = Regressors.of(model.curved(q, hidden, codes_of(hidden)), model.given(hidden))
             spread = host(at.spread) if at.kind is None else host(at.spread)[host(at.kind)]
             means.append(host(at.mean))
             spreads.append(np.broadcast_to(spread, (len(part), *spread.shape[1:])))

@@ -15,7 +15,9 @@ import pytest
 from scipy.special import log_softmax
 
 import latens
+from latens.errors import FileRefused
 from latens.models.multi_view.levels_of_answers import without_levels_of_answers
+from tests.io.refusals.forging import Forgery
 
 N, HIDDEN = 400, slice(0, 100)
 
@@ -92,8 +94,27 @@ def test_files_keep_the_chances(tmp_path: Path) -> None:
     model = fitted(views)
     latens.save(model, tmp_path / "model.latens")
     again = latens.load(tmp_path / "model.latens")
-    found, kept = (each.impute_proba(views)["level"]["level_0"] for each in (model, again))
-    assert np.array_equal(found, kept)
+    ours, theirs = (each.impute_proba(views)["level"]["level_0"] for each in (model, again))
+    assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "message"),
+    [
+        ("least", lambda x: np.concatenate([x, x]), r"cannot be \(3,\)"),
+        ("least", lambda x: x[:, :1, :1], r"coefficients has shape \(3, 3\)"),
+        ("coefficients", lambda x: x[:, :2], r"coefficients has shape \(3, 2\)"),
+        ("coefficients", lambda x: x * np.nan, "NaN or infinity"),
+    ],
+)
+def test_files_with_other_numbers_of_levels_or_factors_are_refused(
+    field: str, change: Any, message: str, tmp_path: Path
+) -> None:
+    forged = Forgery(latens.save(fitted(made(in_corners)[0]), tmp_path / "honest.latens"))
+    path = f"model.views.1.likelihood.read_out.{field}"
+    forged.put(path, np.asarray(change(forged.get(path))))
+    with pytest.raises(FileRefused, match=message):
+        latens.load(forged.write(tmp_path / "model"))
 
 
 def test_factors_that_move_on_leave_the_chances_of_the_fit_behind() -> None:
