@@ -52,6 +52,18 @@ def test_levels_that_codes_tell_apart_have_coefficients_that_end() -> None:
     assert np.abs(found).max() < 10
 
 
+def test_levels_that_codes_do_not_tell_have_the_shares_of_all_rows() -> None:
+    rng = np.random.default_rng(4)
+    losses = []
+    for _ in range(20):
+        x, level = np.column_stack([rng.normal(size=(240, K)), np.ones(240)]), rng.integers(3, size=240)
+        found = regress_levels(x[:40], level[:40], np.ones(40), 3, np.array([1e-3]))
+        chance = softmax(x[40:] @ found.T, axis=1)[np.arange(200), level[40:]]
+        share = np.bincount(level[:40], minlength=3)[level[40:]] / 40
+        losses.append(np.mean(np.log(share)) - np.mean(np.log(chance)))
+    assert np.mean(losses) < 0.03  # .08 with coefficients of a usual size
+
+
 def test_chances_of_rows_with_holes_are_averages_over_what_they_would_tell() -> None:
     rng = np.random.default_rng(2)
     mean, least = rng.normal(size=(N, K)), 0.2 * np.eye(K)

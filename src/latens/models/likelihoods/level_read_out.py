@@ -26,10 +26,9 @@ from latens.array.transfer import host
 
 __all__ = ["LevelReadOut", "regress_levels"]
 
-# coefficients of codes of variance 1 are about as large as 1 / sqrt of this, as far as the levels of a column do not
-# tell their size, and that counts as so many coefficients
-USUAL_PRECISION, WORTH = 0.1, 1.0
-ROUNDS, LAST_CHANGE = 10, 0.02  # of that size, and of its logarithm at the end
+SHAPE, RATE = 1e-3, 1e-3  # of the prior of the precision of coefficients, as of loadings in a fit
+FIRST_PRECISION = 0.1  # where it starts: coefficients of levels that codes tell for certain are large
+ROUNDS, LAST_CHANGE = 20, 0.02  # in which it is found, and the change of its logarithm in the last
 MOST_STEPS = 500  # of each regression
 N_POINTS = 64  # over which chances are averaged
 LEAST_LEFT = 1e-300  # of the chances of levels that were not taken yet
@@ -73,7 +72,7 @@ def regress_levels(x: Floats, level: Index, weight: Floats, n_levels: int, preci
     `precision` (G,) is that of what stands beside the codes; that of codes is learnt, MacKay's way with curvatures of
     each coefficient alone.
     """
-    k, alpha = x.shape[1] - len(precision), USUAL_PRECISION
+    k, alpha = x.shape[1] - len(precision), FIRST_PRECISION
     found = np.zeros((n_levels, x.shape[1]))
     counts = np.bincount(level, weight, n_levels) + 0.5
     found[:, k] = np.log(counts / counts.sum())
@@ -82,7 +81,7 @@ def regress_levels(x: Floats, level: Index, weight: Floats, n_levels: int, preci
         chance = softmax(x @ found.T, axis=1)
         bend = (weight[:, None] * chance * (1 - chance)).T @ x[:, :k] ** 2
         known = float(np.sum(bend / (bend + alpha)))
-        last, alpha = alpha, (WORTH + known) / (WORTH / USUAL_PRECISION + float(np.sum(found[:, :k] ** 2)))
+        last, alpha = alpha, (2 * SHAPE + known) / (2 * RATE + float(np.sum(found[:, :k] ** 2)))
         if abs(np.log(alpha / last)) < LAST_CHANGE:
             break
     return found
