@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import ndtri, softmax
+from scipy.special import ndtri
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, sized
@@ -31,6 +31,7 @@ FIRST_PRECISION = 0.1  # where it starts: coefficients of levels that codes tell
 ROUNDS, LAST_CHANGE = 20, 0.02  # in which it is found, and the change of its logarithm in the last
 MOST_STEPS = 500  # of each regression
 N_POINTS = 64  # over which chances are averaged
+AT_ONCE = 2**17  # numbers: a part of the rows at a time
 LEAST_LEFT = 1e-300  # of the chances of levels that were not taken yet
 
 
@@ -61,7 +62,7 @@ class LevelReadOut:
                 chance = _averaged(eta, _lean(own[:, :k], beyond))
             else:
                 deviation = _times(_root(beyond), _times(_root(spread, -1), host(drawn) - mean[:, :k]))
-                chance = softmax(eta + deviation @ own[:, :k].T, axis=1)
+                chance = _softmax(eta + deviation @ own[:, :k].T)
             found.append(_in_turn(chance))
         return np.concatenate(found, axis=1)
 
@@ -78,7 +79,7 @@ def regress_levels(x: Floats, level: Index, weight: Floats, n_levels: int, preci
     found[:, k] = np.log(counts / counts.sum())
     for _ in range(ROUNDS):
         found = _most_probable(found, x, level, weight, np.concatenate([np.full(k, alpha), precision]))
-        chance = softmax(x @ found.T, axis=1)
+        chance = _softmax(x @ found.T)
         bend = (weight[:, None] * chance * (1 - chance)).T @ x[:, :k] ** 2
         known = float(np.sum(bend / (bend + alpha)))
         last, alpha = alpha, (2 * SHAPE + known) / (2 * RATE + float(np.sum(found[:, :k] ** 2)))
@@ -105,14 +106,23 @@ def _most_probable(start: Floats, x: Floats, level: Index, weight: Floats, preci
     return np.asarray(found.x.reshape(start.shape))
 
 
+def _softmax(eta: Floats) -> Floats:
+    grown = np.exp(eta - eta.max(axis=1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+
 def _averaged(eta: Floats, lean: Floats) -> Floats:
     """(n, C), E[softmax(eta + lean e)] over standard normal e; lean (1 or n, C, R)."""
     if not lean.any():
-        return np.asarray(softmax(eta, axis=1))
-    total = np.zeros_like(eta)
-    for point in _points(lean.shape[2]):
-        total += softmax(eta + lean @ point, axis=1)
-    return total / N_POINTS
+        return _softmax(eta)
+    found, points = np.empty_like(eta), _points(lean.shape[2]).T
+    step = max(1, AT_ONCE // (eta.shape[1] * N_POINTS))
+    for at in range(0, len(eta), step):
+        rows = slice(at, at + step)
+        grown = (lean if len(lean) == 1 else lean[rows]) @ points + eta[rows, :, None]
+        np.exp(grown - grown.max(axis=1, keepdims=True), out=grown)
+        found[rows] = np.mean(grown / grown.sum(axis=1, keepdims=True), axis=2)
+    return found
 
 
 def _lean(own: Floats, beyond: Floats) -> Floats:
