@@ -34,7 +34,7 @@ from latens.io.registry import (
     records,
 )
 from latens.models.binary_factors.posteriors import States, Switches
-from latens.models.likelihoods.bernoulli import Ordinal
+from latens.models.likelihoods.bernoulli import Categorical, Ordinal
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import LIKELIHOODS
 from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
@@ -77,7 +77,7 @@ def test_the_records_are_what_the_models_can_reach_and_no_more() -> None:
         *LOCAL_POSTERIORS,
     }  # what checkpoints hold
     # views declare no more than what a likelihood must answer
-    reached |= {Measured, SoftplusPoisson, Ordinal, *LIKELIHOODS.values()}
+    reached |= {Measured, SoftplusPoisson, Ordinal, *LIKELIHOODS.values()} | records_declared(Categorical)
     assert {cls.__name__ for cls in reached} == set(records())
 
 

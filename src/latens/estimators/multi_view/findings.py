@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows, State, without_transients
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
 from latens.estimators.frames.views_by_kind import are_kinds
-from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS
+from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, ScaleColumns
 from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Units
@@ -26,6 +26,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.inclusion.draws import can_draw_inclusion, inclusion_by_draws
 from latens.models.multi_view.inclusion.odds import loading_odds
+from latens.models.multi_view.levels_of_answers import with_levels_of_answers
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP, View
@@ -44,6 +45,7 @@ __all__ = [
 
 FEWEST_COLUMNS = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
+CODE_TOLERANCE = 1e-3  # to which codes are found that regressions are made on
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
 
 
@@ -107,10 +109,22 @@ class ViewFindings:
         parts = self._parts(entered)
         codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
         self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
+        if self.layout_.levels:
+            self._model = self._with_levels_of_answers(parts)
         for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
             setattr(self, f"{name}_", value)
         means = [each.mean for each in codes]
         return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
+
+    def _with_levels_of_answers(self, parts: Sequence[Rows]) -> MultiView:
+        """The model with answers about levels that are learnt from these rows, in its units."""
+        levels = {
+            view: tuple(map(len, own.levels))
+            for view, own in self.layout_.levels.items()
+            if not isinstance(own, ScaleColumns)
+        }
+        codes_of = partial(local_fixed_point, self._model, self.posterior_, tol=CODE_TOLERANCE, say=False)
+        return with_levels_of_answers(self._model, self.posterior_, parts, levels, codes_of)
 
 
 def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:

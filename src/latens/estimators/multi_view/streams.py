@@ -39,6 +39,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.explained import Deviances
+from latens.models.multi_view.levels_of_answers import without_levels_of_answers
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
 from latens.system.wording import listed
@@ -179,6 +180,8 @@ class ViewStreams(VariationalTransformer):
         self.deviances_ = each * self._learn_from(self._units.enter(rows))[1]
 
     def _tell_batch(self, rows: Rows) -> None:
+        if self.layout_.levels:  # factors have moved on from where these were read
+            self._model = without_levels_of_answers(self._model)
         parts = [self._units.enter(part) for part in self._parts(rows)]
         codes = [local_fixed_point(self._model, self._state.q, part).mean for part in parts]
         self.deviances_ = self.deviances_ + explain(self._model, self._state.q, parts, codes)

@@ -15,6 +15,7 @@ from latens.estimators.multi_view.covariates import Covariates
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.multi_view.waiting import Waiting
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
+from latens.models.likelihoods.bernoulli import Categorical
 from latens.models.multi_view.model import MultiView
 from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of, precision_of
 
@@ -92,6 +93,20 @@ def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n
         raise FileRefused("likelihoods_ are not those of its model.")
 
 
+def _check_read_outs(model: MultiView, state: State, layout: Layout) -> None:
+    """Refuse answers about levels that are not those of the columns, or not of the factors that are published."""
+    known = {len(living_components(model, state)[0]), state.q.n_components}  # all of them with prune=False
+    for view in model.views:
+        read_out = view.likelihood.read_out if isinstance(view.likelihood, Categorical) else None
+        if read_out is None:
+            continue
+        levels = layout.levels.get(view.name)
+        if levels is None or read_out.sizes != tuple(map(len, levels.levels)):
+            raise FileRefused(f"it answers about {read_out.sizes} levels, which view {view.name[:40]!r} does not have.")
+        if read_out.least.shape[1] not in known:
+            raise FileRefused(f"it answers from {read_out.least.shape[1]} factor(s); expected {min(known)}.")
+
+
 def _check_covariates(known: Covariates) -> None:
     """Refuse covariates whose columns, levels and numbers do not fit together."""
     if len(known.columns) != len(known.levels) or len(set(known.columns)) < len(known.columns) or not known.columns:
@@ -140,6 +155,7 @@ def check_samples(model: MultiView, state: State, attributes: Mapping[str, Any])
     """Refuse what is stated of the samples of a fit where it has not the shape that the fit would give it."""
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
     check_sizes([*arrays_with_shapes(attributes["deviances_"], "deviances_")], sizes)
+    _check_read_outs(model, state, attributes["layout_"])
     if attributes.get("_waiting") is not None:
         _check_waiting(attributes["_waiting"], attributes["layout_"], state.stats.n, model.n_covariates)
     if attributes.get("stream_") is not None:

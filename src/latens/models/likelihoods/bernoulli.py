@@ -13,11 +13,13 @@ from array_api_compat import array_namespace
 from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
-from latens.array.fields import record
+from latens.array.fields import part, record
 from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
 from latens.array.special import expit, softplus
+from latens.array.transfer import like
 from latens.core import Rows
 from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
+from latens.models.likelihoods.level_read_out import LevelReadOut
 
 __all__ = ["Bernoulli", "Categorical", "Ordinal"]
 
@@ -83,9 +85,25 @@ class Bernoulli(Likelihood):
 
 @record
 class Categorical(Bernoulli):
-    """Levels without order, a yes/no column for each but the last (`estimators.multi_view.tables.level_columns`)."""
+    """Levels without order, a yes/no column for each but the last (`estimators.multi_view.tables.level_columns`).
+
+    Answers about entries have chances that are read out of codes by themselves, once a fit has found these.
+    """
 
     name: ClassVar[str] = "categorical"
+
+    read_out: LevelReadOut | None = part(default=None)  # None: as in the fit
+
+    def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        if self.read_out is None or columns.regressors is None:
+            return super().expect(mean, variance, columns)
+        chance = like(self.read_out.chances(columns.regressors), mean)
+        return chance, chance * (1 - chance)
+
+    def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
+        if self.read_out is None or columns.regressors is None:
+            return super().draw(eta, columns, rng)
+        return (rng.random(eta.shape) < self.read_out.chances(columns.regressors, columns.drawn)).astype(float)
 
     @classmethod
     def refusal(cls, look: Look) -> str | None:

@@ -38,6 +38,9 @@ class Columns:
     noise: Any  # Gamma or Known (D,): the precision tau
     given: Array | None = None  # (n, D), precisions that were given entry by entry
     parameters: Any = None  # those of the likelihood, where it has some
+    # in answers about entries: `Regressors` of the rows, from which eta is made, and codes (n, K) that were drawn
+    regressors: Any = None
+    drawn: Array | None = None
 
     def variance(self, x: Array) -> Array:
         """(1 or n, D), of the noise."""

@@ -133,7 +133,7 @@ class MultiViewStatistics(Statistics):
 
 @record(eq=False)
 class MultiView:
-    views: tuple[View, ...] = each("d", "levels")
+    views: tuple[View, ...] = each("d", "levels", "columns")
     n_groups: int = 1  # with more than one, rows say which is theirs
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
@@ -416,16 +416,17 @@ class MultiView:
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
             offset = view.log_exposure(batch)
-            yield view, (eta if offset is None else eta + offset, spread, view.about(p, batch))
+            yield view, (eta if offset is None else eta + offset, spread, view.about(p, batch, at))
 
     def draw_entries(self, q: MultiViewPosterior, batch: Rows, local: Codes, rng: np.random.Generator) -> Floats:
         """(n, D), new entries of the same samples, whose codes are drawn given what they show, under one draw of q."""
-        point, codes = q.sample(rng), self.curved(q, batch, local).draw(rng)
-        full, parts = np.concatenate([codes, host(self.given(batch))], axis=1), []
+        point, local = q.sample(rng), self.curved(q, batch, local)
+        codes, at = local.draw(rng), Regressors.of(local, self.given(batch))
+        full, parts = np.concatenate([codes, host(at.given)], axis=1), []
         for view in self.views:
             p, offset = point.views[view.name], view.log_exposure(batch)
             eta = full @ p.mean.T + (0.0 if offset is None else host(offset))
-            parts.append(view.likelihood.draw(eta, view.about(p, batch), rng))
+            parts.append(view.likelihood.draw(eta, view.about(p, batch, at, codes), rng))
         return np.concatenate(parts, axis=1)
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
@@ -448,9 +449,8 @@ class MultiView:
         codes = rng.normal(size=(n, q.n_components)) / np.sqrt(globals_.activity.mean[group])
         if q.usage:
             codes *= rng.random(codes.shape) < q.usage.sample(rng).mean[group]
-        full = np.concatenate(
-            [codes, np.eye(self.n_groups, self.n_given)[group]], axis=1
-        )  # covariates are at their means
+        given = np.eye(self.n_groups, self.n_given)[group]  # covariates are at their means
+        full = np.concatenate([codes, given], axis=1)
         rows = []
         for view in self.views:
             p = globals_.views[view.name]

@@ -52,12 +52,12 @@ class View:
             relevance=(SHAPE_OF_PROPER, SHAPE_OF_PROPER / alpha),
         )
 
-    def about(self, p: Any, batch: Rows | None = None) -> Columns:
+    def about(self, p: Any, batch: Rows | None = None, at: Any = None, drawn: Array | None = None) -> Columns:
         """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch.
 
-        `p` is the posterior of the view.
+        `p` is the posterior of the view, `at` the regressors of rows whose entries are asked for, `drawn` their codes.
         """
-        return Columns(p.noise, None if batch is None else self.given_precision(batch), p.parameters)
+        return Columns(p.noise, None if batch is None else self.given_precision(batch), p.parameters, at, drawn)
 
     def log_exposure(self, batch: Rows) -> Array | None:
         """(n, 1), what is added to eta; None where rows bring none."""
