@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from latens.inference.uncertainty.response import Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
 
-__all__ = ["AT_END", "NOT_IDENTIFIED", "ByResponse"]
+__all__ = ["AT_END", "NOT_IDENTIFIED", "AxesByRule", "ByResponse"]
 
 ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one
@@ -32,7 +32,18 @@ NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
+RELATIVE_STEP = 1e-5  # of sums that shares are made of, in differences
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
+
+
+class AxesByRule(Protocol):
+    """Axes of components that a rule tells: they turn as the posterior moves."""
+
+    def turned(self, q: Any) -> Any: ...  # a posterior in these axes
+
+    def turns(self, chart: Chart) -> Floats: ...  # (T, P), angles by coordinates
+
+    def along_turns(self, quantity: Callable[[Any], Floats]) -> Floats: ...  # (m, T), derivatives by angles
 
 
 class ByResponse(DataOfFit):
@@ -47,6 +58,10 @@ class ByResponse(DataOfFit):
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any], Mapping[str, Any]]
+        _points_beside: Callable[[Any], Mapping[str, Any]]
+        _share_parts: Callable[..., Floats]
+        _shares_of: Callable[[Floats], Floats]
+        _axes_at: Callable[[Any], AxesByRule | None]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
@@ -66,23 +81,34 @@ class ByResponse(DataOfFit):
         if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
-        return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
+        return numbers, self._judged(numbers, estimate, shift, *response.std_and_missing(jacobian), why)
 
     def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
-        published = self._published(response.chart.point, response.stats)
-        if self._axes_by_rule:  # which looks at all columns
-            every = value_finder(numbers)
-            return every(published), response.jacobian(lambda q, _: every(self._published(q, response.stats)))
-        extra = set(self._extra_numbers(response.chart.point))
-        of_all = np.array([number.parameter in extra for number in numbers], dtype=bool)  # columns
-        own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
-        find, find_others = value_finder(own), value_finder(others)
+        point, stats = response.chart.point, response.stats
+        axes = self._axes_at(point)
+        of_all = np.array([number.parameter == "share" for number in numbers], dtype=bool)  # columns
+        own, shares = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
+        find, m = value_finder(own), len(own)
+
+        def parts(q: Any) -> Floats:
+            """Numbers of one column each, or of none: shares are made of theirs."""
+            published = self._moving_numbers(q, stats)
+            said = find({**published, **self._points_beside(q)})
+            return np.concatenate([said, np.ravel(self._share_parts(q, published))]) if shares else said
+
+        slopes = response.jacobian(parts if axes is None else lambda q: parts(axes.turned(q)))
+        if axes is not None:
+            slopes += axes.along_turns(parts) @ axes.turns(response.chart)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_all] = response.jacobian_of_point(lambda q: find(self._moving_numbers(q, response.stats)))
-        if others:
-            jacobian[of_all] = response.jacobian(lambda q, _: find_others(self._extra_numbers(q)))
-        return values_of(published, numbers), jacobian
+        jacobian[~of_all] = slopes[:m]
+        if shares:
+            here = self._share_parts(point if axes is None else axes.turned(point))
+            of_sums = slopes[m:].reshape(*here.shape, -1).sum(axis=1)
+            jacobian[of_all] = (
+                _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]] @ of_sums
+            )
+        return values_of(self._published(point, stats), numbers), jacobian
 
     def _judged(
         self,
@@ -229,6 +255,16 @@ def _unidentified(number: PublishedNumber, unknown: bool, at_floor: bool) -> str
         return "not identified by the rows"
     others = "those of other columns" if number.component is None else "other entries of its component"
     return f"{others} are not identified"
+
+
+def _slopes_of(function: Callable[[Floats], Floats], at: Floats) -> Floats:
+    """(K, S), derivatives of a function of a few positive numbers to (K,)."""
+    steps = RELATIVE_STEP * np.maximum(np.abs(at), np.finfo(float).tiny)
+    ends = [
+        [function(at + side * step * unit) for side in (1, -1)]
+        for step, unit in zip(steps, np.eye(len(at)), strict=True)
+    ]
+    return np.stack([(up - down) / (2 * step) for (up, down), step in zip(ends, steps, strict=True)], axis=1)
 
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:

@@ -14,7 +14,7 @@ References: Curtis, Powell & Reid (1974).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -214,9 +214,9 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     return arrow if gap @ gap <= LARGEST_RELATIVE_ERROR**2 * (there @ there) else None
 
 
-def whole_of(product: Product, chart: Chart) -> Floats:
+def whole_of(product: Product, chart: Chart, ways: Sequence[Blocks]) -> Floats:
     """(P, P), -A from the fewest products with it; one for each coordinate where all of them meet."""
-    for blocks in blocks_of(chart):
+    for blocks in ways:
         found = _whole(product, blocks) if blocks.n_products < chart.size - 1 else None
         if found is not None:
             return found
