@@ -35,6 +35,7 @@ __all__ = [
     "Loose",
     "Model",
     "Movable",
+    "Narrow",
     "PointEstimating",
     "Posterior",
     "Proposal",
@@ -114,6 +115,13 @@ class Covarying(Protocol):
 
     # (P, P), sum over rows of these covariances, for slopes (m, P) of `code_weights`; None: not of this batch
     def lost_information(self, q: Any, batch: Any, slopes: Floats) -> Floats | None: ...
+
+
+@runtime_checkable
+class Narrow(Protocol):
+    """A model whose local steps see little of q: coordinates that move it alike move sums over rows alike."""
+
+    def seen_by_rows(self, q: Any, complete: bool) -> Floats: ...  # (m,), of rows without holes, or of any
 
 
 @runtime_checkable

@@ -383,11 +383,11 @@ class Answers(Intervals, TransformerMixin):
         """(K,), shares from sums over columns of `_share_parts`."""
         return sums
 
-    def _share_parts(self, q: Any, published: Mapping[str, Any] | None = None) -> Floats:
-        """(S, D), numbers of one column each that shares are made of, were q the posterior and this published."""
+    def _share_parts(self, q: Any) -> Floats:
+        """(S, D), numbers of one column each that shares are made of, were q the posterior."""
         there = object.__new__(type(self))  # `copy` asks scikit-learn for a state, which takes longer than the answer
         there.__dict__.update(vars(self), posterior_=q)
-        published = self._publish(q, self._state.stats, self._units) if published is None else published
+        published = self._publish(q, self._state.stats, self._units)
         there.__dict__.update({f"{name}_": value for name, value in published.items()})
         by_column = there._shares_by_column()
         return np.asarray(by_column / by_column.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -387,9 +387,9 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         """(K,), of the ones that each cause brought about."""
         return self.share_
 
-    def _share_parts(self, q: CausePosterior | RatePosterior, published: Mapping[str, Any] | None = None) -> Floats:
+    def _share_parts(self, q: CausePosterior | RatePosterior) -> Floats:
         """(K + 1, D), the ones expected of each cause and of the leak, where rows are not asked."""
-        published = self._publish(q, self._state.stats, self._units) if published is None else published
+        published = self._publish(q, self._state.stats, self._units)
         return np.vstack([published["usage"][:, None] * published["components"], published["leak"]])
 
     def _shares_of(self, sums: Floats) -> Floats:

@@ -71,14 +71,14 @@ def test_axes_turn_as_those_of_posteriors_nearby(options: dict[str, Any]) -> Non
     def loadings(at: Any) -> np.ndarray:
         return np.ravel(at.loadings.mean)
 
-    along, turns = axes.along_turns(loadings), axes.turns(chart)
+    by_turn, turns = axes.along_turns(loadings), axes.turns(chart)
     for _ in range(3):
         v = rng.normal(size=chart.size)
         up, down = chart.at(STEP * v), chart.at(-STEP * v)
         whole = np.ravel(settled(axes, up) - settled(axes, down)) / (2 * STEP)
         still = (loadings(axes.turned(up)) - loadings(axes.turned(down))) / (2 * STEP)
         assert np.abs(whole - still).max() > 1e-3 * np.abs(whole).max()  # they do turn
-        assert still + along @ (turns @ v) == pytest.approx(whole, abs=1e-4 * np.abs(whole).max())
+        assert still + by_turn @ (turns @ v) == pytest.approx(whole, abs=1e-4 * np.abs(whole).max())
 
 
 def test_axes_are_those_that_are_published() -> None:

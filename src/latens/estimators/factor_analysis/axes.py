@@ -30,7 +30,7 @@ from latens.models.factor_analysis.model import FactorAnalysisPosterior
 __all__ = ["RuledAxes", "ruled_axes"]
 
 STEP = 1e-5  # of an angle, in differences
-FLAT = 1e-14  # of the largest derivative by an angle: axes that no rule holds turn far, not infinitely far
+LEAST_SLOPE = 1e-14  # of the largest derivative by an angle: axes that no rule holds turn far, not infinitely far
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class RuledAxes:
         first, second = self._pairs
         inner = by_loading @ np.swapaxes(self._loadings, 0, 1)  # derivatives of e by B, times B'
         by_angle = inner[:, first, second] - inner[:, second, first]
-        least = FLAT * np.abs(by_angle).max(initial=0.0) or 1.0
+        least = LEAST_SLOPE * np.abs(by_angle).max(initial=0.0) or 1.0
         by_angle = by_angle + np.diag(np.where(np.abs(by_angle).max(axis=1, initial=0.0) <= least, least, 0.0))
         moved = [
             chart.pulled(np.zeros(chart.size), self._nested(self.rotation.T @ loading, noise))

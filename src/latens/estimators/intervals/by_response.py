@@ -16,7 +16,7 @@ from latens.estimators.intervals.other_fits import Components, not_compared
 from latens.estimators.intervals.students import IntervalTails, tails_of
 from latens.estimators.intervals.table import Choice, PublishedNumber, Scales, value_finder, values_of
 from latens.inference.sweep import Sweep
-from latens.inference.uncertainty.response import Response
+from latens.inference.uncertainty.response import STEP, Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
 
@@ -32,6 +32,7 @@ NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
+STEP_OF_SHARES = 1e-5  # of a coordinate, in differences of squares of loadings next to 0
 RELATIVE_STEP = 1e-5  # of sums that shares are made of, in differences
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
@@ -59,7 +60,7 @@ class ByResponse(DataOfFit):
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any], Mapping[str, Any]]
         _points_beside: Callable[[Any], Mapping[str, Any]]
-        _share_parts: Callable[..., Floats]
+        _share_parts: Callable[[Any], Floats]
         _shares_of: Callable[[Floats], Floats]
         _axes_at: Callable[[Any], AxesByRule | None]
         _names_of_own: Callable[[], Collection[str]]
@@ -89,25 +90,22 @@ class ByResponse(DataOfFit):
         axes = self._axes_at(point)
         of_all = np.array([number.parameter == "share" for number in numbers], dtype=bool)  # columns
         own, shares = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
-        find, m = value_finder(own), len(own)
+        find = value_finder(own)
 
-        def parts(q: Any) -> Floats:
-            """Numbers of one column each, or of none: shares are made of theirs."""
-            published = self._moving_numbers(q, stats)
-            said = find({**published, **self._points_beside(q)})
-            return np.concatenate([said, np.ravel(self._share_parts(q, published))]) if shares else said
+        def slopes(quantity: Callable[[Any], Floats], step: float) -> Floats:
+            """Of numbers of one column each, or of none."""
+            if axes is None:
+                return response.jacobian(quantity, step)
+            still = response.jacobian(lambda q: quantity(axes.turned(q)), step)
+            return still + axes.along_turns(quantity) @ axes.turns(response.chart)
 
-        slopes = response.jacobian(parts if axes is None else lambda q: parts(axes.turned(q)))
-        if axes is not None:
-            slopes += axes.along_turns(parts) @ axes.turns(response.chart)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_all] = slopes[:m]
+        jacobian[~of_all] = slopes(lambda q: find({**self._moving_numbers(q, stats), **self._points_beside(q)}), STEP)
         if shares:
             here = self._share_parts(point if axes is None else axes.turned(point))
-            of_sums = slopes[m:].reshape(*here.shape, -1).sum(axis=1)
-            jacobian[of_all] = (
-                _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]] @ of_sums
-            )
+            of_parts = slopes(lambda q: np.ravel(self._share_parts(q)), STEP_OF_SHARES).reshape(*here.shape, -1)
+            of_sums = _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]]
+            jacobian[of_all] = of_sums @ of_parts.sum(axis=1)
         return values_of(self._published(point, stats), numbers), jacobian
 
     def _judged(

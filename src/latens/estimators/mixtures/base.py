@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self, cast
 
@@ -397,7 +396,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         counts = np.asarray(getattr(self, "classification_", np.zeros((0, 0))), dtype=np.float64)
         return np.asarray(counts.sum(axis=1) / counts.sum() if counts.sum() > 0 else self.weights_)
 
-    def _share_parts(self, q: Any, published: Mapping[str, Any] | None = None) -> Floats:
+    def _share_parts(self, q: Any) -> Floats:
         return np.zeros((0, 1))  # a cluster's share is its weight
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -20,8 +20,6 @@ from latens.inference.uncertainty.arrow import Blocks
 
 __all__ = ["ColumnSlopes", "column_slopes"]
 
-STEP = 1e-3  # of a coordinate, in differences
-
 
 @dataclass(frozen=True, eq=False)
 class ColumnSlopes:
@@ -51,7 +49,7 @@ class ColumnSlopes:
         found[:, self.blocks.border] = self.border
         return found[:, :-1]
 
-    def along(self, v: Floats) -> Floats:
+    def derivative(self, v: Floats) -> Floats:
         """(m,), derivatives along v, once."""
         inner = np.sum(self.own * self.blocks.gathered(v)[self.block], axis=1)
         return np.asarray(inner + self.border @ v[self.blocks.border])
@@ -67,9 +65,7 @@ class ColumnSlopes:
         return sizes.multiply(which.astype(float)).max(axis=1).toarray().ravel() > 1e-3 * largest
 
 
-def column_slopes(
-    quantity: Callable[[Any], Floats], chart: Chart, blocks: Blocks, step: float = STEP
-) -> ColumnSlopes | None:
+def column_slopes(quantity: Callable[[Any], Floats], chart: Chart, blocks: Blocks, step: float) -> ColumnSlopes | None:
     """Derivatives by central differences; None where a number moves with several blocks."""
     n_blocks, p = blocks.slots.shape
     rng = np.random.default_rng(1)
@@ -91,7 +87,7 @@ def column_slopes(
     found = ColumnSlopes(blocks, which, own, border)
     probe = rng.uniform(0.5, 1.0, chart.size) * rng.choice([-1.0, 1.0], size=chart.size)
     size = np.abs(own).sum(axis=1) + np.abs(border).sum(axis=1)
-    return found if np.all(np.abs(found.along(probe) - moved(probe)) <= 1e-3 * size) else None
+    return found if np.all(np.abs(found.derivative(probe) - moved(probe)) <= 1e-3 * size) else None
 
 
 def _border_slopes(moved: Callable[[Floats], Floats], blocks: Blocks, m: int) -> Floats:

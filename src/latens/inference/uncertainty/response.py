@@ -23,7 +23,9 @@ coordinate instead, and find the blocks in which A is sparse by moving whole gro
 of rows in double precision take short steps: where noise is small beside loadings, codes turn so fast that steps of
 1e-3 found half as much again of information about turns as there is (wine). Where one local step settles a row there
 is nothing but rounding in them, and B is the sum of Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being what
-statistics s_n of a row are multiplied by.
+statistics s_n of a row are multiplied by. Where codes are normal that sum is a product of matrices, and no row is
+settled under another posterior (`Covarying`); where local steps see less of a posterior than it has coordinates, those
+that they see alike are moved once (`Narrow`).
 
 References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
 """
@@ -37,9 +39,10 @@ from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 
 from latens.array import Array, Floats, Index
-from latens.core import B, Covarying, L, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
+from latens.core import B, Covarying, L, Narrow, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -76,6 +79,8 @@ LARGEST_SLOPE = (
 )
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
 LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps where local steps are exact
+LEAST_MOVE = 1e-7  # of the longest: what rows see of a coordinate beside others, below which it is nothing of its own
+MOST_MOVES = 0.9  # of all coordinates, above which no fewer are looked at
 LEAST_EIGENVALUE = 1e-7  # the same of A, in units of its diagonal
 LEAST_SHARE_ADDED = (
     1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
@@ -138,10 +143,10 @@ class Response:
         informed = directions[:, values != 0]
         return np.asarray(informed @ informed.T)
 
-    def jacobian(self, quantity: Callable[[Any], Floats]) -> Floats:
+    def jacobian(self, quantity: Callable[[Any], Floats], step: float = STEP) -> Floats:
         """(m, P), derivatives of a function of the posterior to (m,): columns move together where numbers allow it."""
         for blocks in self.ways:
-            slopes = column_slopes(quantity, self.chart, blocks) if blocks.n_products < self.chart.size else None
+            slopes = column_slopes(quantity, self.chart, blocks, step) if blocks.n_products < self.chart.size else None
             if slopes is not None:
                 return slopes.dense
         ends = [[np.ravel(quantity(end)) for end in arm] for arm in _arms(self.chart, self.step)]
@@ -221,25 +226,51 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     step = step_of_slopes(batches, sweep) if sloped else STEP
     ways = blocks_of(chart)
     lost = _lost(model, batches, chart, ways) if sloped and sweep is serial_sweep else None
-    arms = _arms(chart, step) if lost is None else ()
+    few = _fewest_moves(model, batches, chart) if sloped and lost is None else None
+    which = np.arange(chart.size) if few is None else few[0]
+    arms = _arms(chart, step, which) if lost is None else ()
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     if lost is not None:
         parts = (*_curved(model, chart, ways, stats, step), lost)
     elif sloped:
-        parts = (*_curved(model, chart, ways, stats, step), _crossed(model, chart, stats, sides, step))
+        cross = _crossed(model, chart, stats, sides, step)
+        parts = (*_curved(model, chart, ways, stats, step), cross if few is None else cross @ few[1])
     else:
         parts = _by_heights(model, chart, arms, stats, sides, step)
     return Response(chart, stats, *parts, ways, step, bool(model.exact_local(at.q)))
 
 
-def _arms(chart: Chart, step: float) -> tuple[tuple[Any, Any], ...]:
-    """Posteriors at `step` and -`step` of each coordinate."""
-    return tuple((chart.shift(i, step), chart.shift(i, -step)) for i in range(chart.size))
+def _arms(chart: Chart, step: float, which: Index | None = None) -> tuple[tuple[Any, Any], ...]:
+    """Posteriors at `step` and -`step` of each coordinate, or of some."""
+    each = range(chart.size) if which is None else which.tolist()
+    return tuple((chart.shift(i, step), chart.shift(i, -step)) for i in each)
+
+
+def _fewest_moves(model: Any, batches: Sequence[Any], chart: Chart) -> tuple[Index, Floats] | None:
+    """Coordinates (r,) whose moves are all that rows see, and each coordinate's as a mixture of these (r, P).
+
+    None where the model does not say what its rows see, or where it is no less than all.
+    """
+    if not isinstance(model, Narrow) or not all(isinstance(batch, Rows) for batch in batches):
+        return None
+    complete = all(batch.seen is None for batch in batches)
+    ends = [[model.seen_by_rows(q, complete) for q in arm] for arm in _arms(chart, SHORT_STEP)]
+    moves = np.stack([up - down for up, down in ends], axis=1) / (2 * SHORT_STEP)
+    largest = np.abs(moves).max(axis=1, initial=0.0, keepdims=True)
+    moves = moves[largest[:, 0] > 0] / largest[largest[:, 0] > 0]
+    upper, order = qr(moves, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(upper))
+    rank = int(np.sum(sizes > LEAST_MOVE * sizes.max(initial=0.0)))
+    if rank > MOST_MOVES * chart.size:
+        return None
+    mixtures = np.empty((rank, chart.size))
+    mixtures[:, order] = np.hstack([np.eye(rank), solve_triangular(upper[:rank, :rank], upper[:rank, rank:])])
+    return order[:rank], mixtures
 
 
 def _lost(model: Any, batches: Sequence[Any], chart: Chart, ways: Sequence[Blocks]) -> Floats | None:
     """(P, P), B in closed form; None where the model does not have it for these batches."""
-    if not isinstance(model, Covarying) or any(isinstance(batch, Rows) for batch in batches):
+    if not model.exact_local(chart.point) or not isinstance(model, Covarying):
         return None
     for blocks in ways:
         slopes = column_slopes(model.code_weights, chart, blocks, SHORT_STEP)
@@ -317,12 +348,12 @@ def _curved(model: Any, chart: Chart, ways: Sequence[Blocks], stats: Any, step: 
 
 
 def _crossed(model: Any, chart: Chart, stats: Any, sides: Sequence[tuple[Any, Any]], step: float) -> Floats:
-    """B from slopes in closed form, which are linear in the statistics but for the prior's part."""
+    """Columns of B, one for each pair of sides: slopes are linear in the statistics but for the prior's part."""
 
     def here(sums: Any) -> Floats:
         return chart.pulled(origin, model.slopes(chart.point, sums))
 
-    origin, cross = np.zeros(chart.size), np.empty((chart.size, chart.size))
+    origin, cross = np.zeros(chart.size), np.empty((chart.size, len(sides)))
     own = here(0.0 * stats)
     for j, (more, less) in enumerate(sides):
         cross[:, j] = here(more.difference(less, 0.5 / step)) - own
