@@ -343,7 +343,7 @@ def _curved(model: Any, chart: Chart, ways: Sequence[Blocks], stats: Any, step: 
         ends = [chart.pulled(each, model.slopes(chart.at(each), stats)) for each in (step / size * v, -step / size * v)]
         return np.asarray((ends[1] - ends[0]) * (size / (2 * step)))
 
-    fixed = -whole_of(less_curved, chart, ways)
+    fixed = -whole_of(less_curved, chart, ways, NO_CURVATURE)
     return chart.pulled(np.zeros(chart.size), model.slopes(chart.point, stats)), 0.5 * (fixed + fixed.T)
 
 
