@@ -47,6 +47,22 @@ def test_the_rows_of_the_fit_are_taken_and_others_refused(name: str) -> None:
             ask(model, other, method="mean-field")
 
 
+@pytest.mark.parametrize("name", sorted(SUBJECTS))
+def test_what_fit_does_not_take_is_refused_by_name_and_draws_say_what_they_need(name: str) -> None:
+    subject, model = SUBJECTS[name], shared_fit(name)
+    with pytest.raises(TypeError, match="colour"):
+        ask(model, table(subject), colour=1)
+    if subject.supervised:
+        return
+    with pytest.raises(
+        TypeError, match=r"neither an option of it nor anything that fit takes beside X: .*sample_weight"
+    ):
+        model.sample_posterior(1, colour=1)
+    method = "gibbs" if name in KEEPS_SUMS else "response"
+    with pytest.raises(ValueError, match=f"sample_posterior needs the rows of the fit for method='{method}'"):
+        model.sample_posterior(1, method=method)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_with_holes_are_taken_and_other_holes_refused(name: str) -> None:

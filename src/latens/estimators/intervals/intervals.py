@@ -127,6 +127,7 @@ class Intervals(BySampling):
         check_is_fitted(self)
         level = probability("level", level)
         method = one_of("method", method, METHODS)
+        self._refuse_unknown("intervals", fit_params)
         numbers = self._numbers()
         names = list(dict.fromkeys(number.parameter for number in numbers))
         chosen_columns = self._chosen_columns(features)
@@ -212,7 +213,14 @@ class Intervals(BySampling):
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
+        method = one_of("method", method, ["mean-field", "response", "gibbs"])
+        self._refuse_unknown("sample_posterior", fit_params)
+        if X is None and (method == "gibbs" or not (method == "mean-field" or isinstance(self._model, Compressing))):
+            raise ValueError(
+                f"{type(self).__name__}.sample_posterior needs the rows of the fit for method={method!r}: give X as "
+                "given to fit, or choose method='mean-field'."
+            )
+        if method == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
             draws = [self._published(self.posterior_.sample(rng), self._state.stats) for _ in range(n)]
