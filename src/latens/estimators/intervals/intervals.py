@@ -445,6 +445,7 @@ class Intervals(BySampling):
         drawn = np.array([find(draw(self.posterior_.sample(rng))) for _ in range(N_DRAWS)])
         with np.errstate(invalid="ignore"):
             std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0), nan=np.inf)
+        std[np.ptp(drawn, axis=0) == 0] = 0.0  # points, of whose mean rounding leaves some spread
         chances = [i for i, n in enumerate(numbers) if n.parameter in CHANCES]
         if chances:
             std[chances] = self._spread_of_chances([numbers[i] for i in chances], estimate[chances])
