@@ -172,3 +172,16 @@ def test_all_rows_of_a_stream_are_those_of_its_fit() -> None:
     assert ask(model, X, method="response").method == "response"
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         ask(model, X[:60], method="response")
+
+
+@pytest.mark.parametrize(
+    ("prior", "points"), [("ml", {"components", "noise_variance", "mean", "share"}), ("ard", {"mean"})]
+)
+def test_mean_field_says_of_points_that_they_are_points(prior: str, points: set[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = 1e3 + rng.normal(size=(60, 1)) @ rng.normal(size=(1, 4)) + rng.normal(size=(60, 4))
+    found = ask(latens.FactorAnalysis(1, prior=prior, random_state=0).fit(X), method="mean-field")
+    still = {name for name, std in zip(found["parameter"], found["std"], strict=True) if std == 0}
+    assert still == points
+    said = {why for std, why in zip(found["std"], found["why"], strict=True) if std == 0}
+    assert said == {"a point estimate: mean field knows no spread"}
