@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.core import Rows, Sloped
+from latens.core import Covarying, Narrow, Rows, Sloped
 from latens.core.coordinates import Chart
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import serial_sweep
 from latens.inference.uncertainty import response as response_module
 from latens.inference.uncertainty.response import LOCAL_TOL, STEP, Response, respond
+from latens.models.factor_analysis.sums import summed
 from latens.models.mixture.model import Memberships
 from tests.contract.cases import CASES, Case, bound, posterior_midway, random_rows
 
@@ -175,3 +176,60 @@ def test_information_lost_with_the_codes_is_the_sum_of_rows_covariances(name: st
         lost += np.cov(np.stack(each), rowvar=False, aweights=share, ddof=0)
     assert np.abs(lost).max() > 1e-3 * np.abs(response.fixed).max()
     assert response.cross == pytest.approx(lost, abs=1e-8 * np.abs(response.fixed).max())
+
+
+SUMMED = ["factors-ml", "factors-ard"]
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("name", SUMMED)
+def test_information_lost_in_closed_form_is_that_of_the_rows(name: str, holes: bool) -> None:
+    """Sums of rows that stand for them, beside the same rows settled under every posterior."""
+    rng = np.random.default_rng(37)
+    rows = random_rows(rng, 40, 4, holes=False, weighted=True)
+    if holes:
+        seen = np.ones(rows.x.shape)
+        seen[:15, 1] = seen[10:25, 3] = 0.0
+        rows = Rows(rows.x * seen, seen, rows.weight)
+    model, q = posterior_midway(CASES[name], rows, 2, rng)
+    assert isinstance(model, Covarying)
+    by_rows = respond(model, [rows], q, ascent=False)
+    by_sums = respond(model, [summed(rows, patterns_too=True)], q, ascent=False)
+    size = np.abs(by_rows.fixed).max()
+    assert np.abs(by_rows.cross).max() > 1e-2 * size
+    assert by_sums.cross == pytest.approx(by_rows.cross, abs=1e-8 * size)
+    assert by_sums.fixed == pytest.approx(by_rows.fixed, abs=1e-8 * size)
+    assert np.abs(by_sums.cross - by_sums.cross.T).max() < 1e-10 * size  # covariances
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_complete_views_have_the_information_that_is_lost_in_closed_form(
+    weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(38)
+    rows = random_rows(rng, 40, 4, holes=False, weighted=weighted)
+    model, q = posterior_midway(CASES["views-gaussian"], rows, 2, rng)
+    found, size = respond(model, [rows[:15], rows[15:]], q, ascent=False), []
+    monkeypatch.setattr(response_module, "_lost", lambda *_: size.append(1))
+    by_rows = respond(model, [rows[:15], rows[15:]], q, ascent=False)
+    assert size == [1]
+    largest = np.abs(by_rows.fixed).max()
+    assert np.abs(by_rows.cross).max() > 1e-2 * largest
+    assert found.cross == pytest.approx(by_rows.cross, abs=1e-8 * largest)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("ica-")])
+def test_coordinates_that_rows_see_alike_are_moved_once(
+    name: str, holes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(39)
+    rows = random_rows(rng, 40, 4, holes=holes, weighted=True)
+    model, q = posterior_midway(CASES[name], rows, 2, rng)
+    assert isinstance(model, Narrow)
+    few = response_module._fewest_moves(model, [rows], Chart(q))
+    assert holes or few is None or len(few[0]) < Chart(q).size
+    found = respond(model, [rows], q, ascent=False)
+    monkeypatch.setattr(response_module, "_fewest_moves", lambda *_: None)
+    every = respond(model, [rows], q, ascent=False)
+    assert found.cross == pytest.approx(every.cross, abs=2e-6 * np.abs(every.fixed).max())

@@ -87,6 +87,17 @@ def test_top_columns_carry_sign_and_interval_in_the_same_unit(factors: Any, tmp_
     assert re.search(rf"x{d}\s+\[.{ends[0]}, .{ends[1]}\]", text)
 
 
+def test_loadings_that_rows_do_not_identify_are_hatched_however_many_they_are() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 4)) + rng.normal(size=(150, 4))  # ten sums, eleven unknowns
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        section = columns(Entry(latens.FactorAnalysis(2).fit(X), X))
+    assert section is not None
+    assert section.text.endswith("not identified by the rows. Hatched: the interval is not sound.")
+    assert str(section.body).count("unsound") == 8
+
+
 def test_verdicts_say_whether_the_cap_was_reached(clusters: Any) -> None:
     model, X, _ = clusters
     words = str(verdicts(Entry(model, X), "s1"))

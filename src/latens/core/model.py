@@ -21,6 +21,7 @@ __all__ = [
     "Carrying",
     "Coded",
     "Compressing",
+    "Covarying",
     "Crossing",
     "EvidenceBound",
     "Expanding",
@@ -34,6 +35,7 @@ __all__ = [
     "Loose",
     "Model",
     "Movable",
+    "Narrow",
     "PointEstimating",
     "Posterior",
     "Proposal",
@@ -42,6 +44,7 @@ __all__ = [
     "Removal",
     "S",
     "Sloped",
+    "Solved",
     "Steps",
     "Stretching",
     "Tiered",
@@ -98,6 +101,27 @@ class Sloped(Protocol):
 
     # derivatives of data and global terms by the fields of q at fixed statistics, nested as q is; linear in these but
     # for what the prior adds. None: not this q's
+
+
+@runtime_checkable
+class Covarying(Protocol):
+    """A model with exact local steps that knows how its codes vary: what they leave unknown then takes no pass.
+
+    A row's log density has terms in which codes meet what q says, such as h'w; as q moves along two coordinates, the
+    information about them that is lost with the codes is the covariance of how these terms change (Louis, 1982).
+    """
+
+    def code_weights(self, q: Any) -> Floats: ...  # (m,), what codes are multiplied by, each of one column
+
+    # (P, P), sum over rows of these covariances, for slopes (m, P) of `code_weights`; None: not of this batch
+    def lost_information(self, q: Any, batch: Any, slopes: Floats) -> Floats | None: ...
+
+
+@runtime_checkable
+class Narrow(Protocol):
+    """A model whose local steps see little of q: coordinates that move it alike move sums over rows alike."""
+
+    def seen_by_rows(self, q: Any, complete: bool) -> Floats: ...  # (m,), of rows without holes, or of any
 
 
 @runtime_checkable
@@ -331,6 +355,13 @@ class Compressing(Protocol):
     """A model with sums that can replace the rows: they add like statistics, and are a batch like rows."""
 
     def compress(self, batch: Any) -> Any: ...  # what `State.data` holds
+
+
+@runtime_checkable
+class Solved(Protocol):
+    """A model whose optimum with so many components is found from sums of rows, without iterations from a start."""
+
+    def optimum(self, q: Any, k: int, batch: Any) -> Any | None: ...  # floors are those of q; None: not of this batch
 
 
 @runtime_checkable

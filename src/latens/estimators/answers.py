@@ -373,18 +373,30 @@ class Answers(Intervals, TransformerMixin):
 
     def _component_shares(self) -> Floats:
         """(K,), the share of each component, of the variance and averaged over columns; NaN where no noise is known."""
+        return np.asarray(np.mean(self._shares_by_column(), axis=1))
+
+    def _shares_by_column(self) -> Floats:
+        """(K, D), of the variance of each column."""
         if not hasattr(self, "noise_variance_"):
-            return np.full(len(self._loadings), np.nan)
-        whole = np.maximum(self._column_spread() ** 2, np.finfo(float).tiny)
-        return np.asarray(np.mean(self._variance_by_column() / whole, axis=1))
+            return np.full((len(self._loadings), 1), np.nan)
+        return np.asarray(self._variance_by_column() / np.maximum(self._column_spread() ** 2, np.finfo(float).tiny))
 
     def _shares_at(self, q: Any) -> Floats:
-        """(K,), the same shares were q the posterior: those of what would be published of it."""
+        """(K,), the same shares were q the posterior."""
+        return self._shares_of(self._share_parts(q).sum(axis=1))
+
+    def _shares_of(self, sums: Floats) -> Floats:
+        """(K,), shares from sums over columns of `_share_parts`."""
+        return sums
+
+    def _share_parts(self, q: Any) -> Floats:
+        """(S, D), numbers of one column each that shares are made of, were q the posterior."""
         there = object.__new__(type(self))  # `copy` asks scikit-learn for a state, which takes longer than the answer
         there.__dict__.update(vars(self), posterior_=q)
-        for name, value in self._publish(q, self._state.stats, self._units).items():
-            setattr(there, f"{name}_", value)
-        return there._component_shares()
+        published = self._publish(q, self._state.stats, self._units)
+        there.__dict__.update({f"{name}_": value for name, value in published.items()})
+        by_column = there._shares_by_column()
+        return np.asarray(by_column / by_column.shape[1])
 
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""

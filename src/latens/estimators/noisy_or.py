@@ -386,12 +386,13 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         """(K,), of the ones that each cause brought about."""
         return self.share_
 
-    def _shares_at(self, q: CausePosterior | RatePosterior) -> Floats:
-        published = self._publish(
-            q, self._state.stats, self._units
-        )  # the ones expected of it, where rows are not asked
-        caused = np.sum(published["usage"][:, None] * published["components"], axis=1)
-        return np.asarray(caused / np.maximum(caused.sum() + published["leak"].sum(), np.finfo(float).tiny))
+    def _share_parts(self, q: CausePosterior | RatePosterior) -> Floats:
+        """(K + 1, D), the ones expected of each cause and of the leak, where rows are not asked."""
+        published = self._publish(q, self._state.stats, self._units)
+        return np.vstack([published["usage"][:, None] * published["components"], published["leak"]])
+
+    def _shares_of(self, sums: Floats) -> Floats:
+        return np.asarray(sums[:-1] / np.maximum(sums.sum(), np.finfo(float).tiny))
 
     def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         q = q.points if isinstance(q, RatePosterior) else q

@@ -47,6 +47,22 @@ def test_the_rows_of_the_fit_are_taken_and_others_refused(name: str) -> None:
             ask(model, other, method="mean-field")
 
 
+@pytest.mark.parametrize("name", sorted(SUBJECTS))
+def test_what_fit_does_not_take_is_refused_by_name_and_draws_say_what_they_need(name: str) -> None:
+    subject, model = SUBJECTS[name], shared_fit(name)
+    with pytest.raises(TypeError, match="colour"):
+        ask(model, table(subject), colour=1)
+    if subject.supervised:
+        return
+    with pytest.raises(
+        TypeError, match=r"neither an option of it nor anything that fit takes beside X: .*sample_weight"
+    ):
+        model.sample_posterior(1, colour=1)
+    method = "gibbs" if name in KEEPS_SUMS else "response"
+    with pytest.raises(ValueError, match=f"sample_posterior needs the rows of the fit for method='{method}'"):
+        model.sample_posterior(1, method=method)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_with_holes_are_taken_and_other_holes_refused(name: str) -> None:
@@ -156,3 +172,16 @@ def test_all_rows_of_a_stream_are_those_of_its_fit() -> None:
     assert ask(model, X, method="response").method == "response"
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         ask(model, X[:60], method="response")
+
+
+@pytest.mark.parametrize(
+    ("prior", "points"), [("ml", {"components", "noise_variance", "mean", "share"}), ("ard", {"mean"})]
+)
+def test_mean_field_says_of_points_that_they_are_points(prior: str, points: set[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = 1e3 + rng.normal(size=(60, 1)) @ rng.normal(size=(1, 4)) + rng.normal(size=(60, 4))
+    found = ask(latens.FactorAnalysis(1, prior=prior, random_state=0).fit(X), method="mean-field")
+    still = {name for name, std in zip(found["parameter"], found["std"], strict=True) if std == 0}
+    assert still == points
+    said = {why for std, why in zip(found["std"], found["why"], strict=True) if std == 0}
+    assert said == {"a point estimate: mean field knows no spread"}

@@ -10,7 +10,7 @@ import pytest
 from latens.array.fields import positive, real
 from latens.core import Rows, Statistics
 from latens.core.coordinates import Chart
-from latens.inference.uncertainty.arrow import whole_of
+from latens.inference.uncertainty.arrow import blocks_of, whole_of
 from latens.inference.uncertainty.response import respond
 
 
@@ -95,7 +95,7 @@ def test_linear_functionals_of_a_gaussian_posterior_have_their_exact_covariance(
     model, rows = Sum(), some_rows()
     response = respond(model, [rows[:7], rows[7:]], START)
     informed = 20 / (1 + 1 / model.precision) * np.ones((2, 2)) + np.diag(model.prior)
-    jacobian = response.jacobian(lambda q, stats: q.mean)
+    jacobian = response.jacobian(lambda q: q.mean)
     assert jacobian @ response.covariance @ jacobian.T == pytest.approx(np.linalg.inv(informed), rel=1e-5)
     assert response.std(jacobian) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(informed))), rel=1e-5)
     narrow = np.diag(jacobian @ response.mean_field @ jacobian.T)
@@ -104,7 +104,7 @@ def test_linear_functionals_of_a_gaussian_posterior_have_their_exact_covariance(
     # the sum of both is well told, so that what the codes take away shows in it most
     both = jacobian.sum(axis=0, keepdims=True)
     share = 1 - (both @ response.mean_field @ both.T)[0, 0] / (both @ response.covariance @ both.T)[0, 0]
-    assert response.missing(both) == pytest.approx([share])
+    assert response.std_and_missing(both)[1] == pytest.approx([share])
     assert 0.6 < share < 0.8
     assert response.decrement < 1e-3
     newton = response.chart.at(response.covariance @ response.gradient)  # what is left of the way to the optimum
@@ -120,10 +120,10 @@ def test_a_wrong_sum_over_codes_shows() -> None:
 
 def test_directions_that_rows_do_not_tell_are_infinite_and_others_are_not() -> None:
     response = respond(Sum(prior=(1e-9, 1e-9)), [some_rows()], START)
-    jacobian = response.jacobian(lambda q, stats: np.append(q.mean, q.mean.sum()))
+    jacobian = response.jacobian(lambda q: np.append(q.mean, q.mean.sum()))
     assert np.isinf(response.std(jacobian)).tolist() == [True, True, False]
     assert response.std(jacobian)[2] == pytest.approx(np.sqrt((1 + 1 / 4) / 20), rel=1e-4)
-    assert response.missing(jacobian)[:2].tolist() == [1, 1]
+    assert response.std_and_missing(jacobian)[1][:2].tolist() == [1, 1]
 
 
 def test_a_chart_moves_every_domain_inside_itself_and_starts_at_the_point() -> None:
@@ -155,5 +155,5 @@ def test_columns_are_moved_together_only_where_they_do_not_meet(between: float) 
         products.append(v)
         return matrix @ v
 
-    assert whole_of(product, chart) == pytest.approx(matrix, abs=1e-12)
+    assert whole_of(product, chart, blocks_of(chart), 1e-5) == pytest.approx(matrix, abs=1e-12)
     assert (len(products) < 6) == (between == 0)

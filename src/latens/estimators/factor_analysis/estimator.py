@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -16,6 +15,7 @@ from latens.array.transfer import like
 from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
+from latens.estimators.factor_analysis.axes import RuledAxes, ruled_axes
 from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread, widened
 from latens.estimators.factor_analysis.starts import (
     canonical,
@@ -535,6 +535,9 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         q = self._in_axes_of_fit(q)  # once for all of them
         return {**self._publish(q, stats, self._units), "share": self._shares_at(q)}
 
+    def _moving_numbers(self, q: Any, stats: Statistics) -> dict[str, Any]:
+        return self._publish(q, stats, self._units)  # in the axes that q is in: `_axes_at` says how these turn
+
     def _numbers_by_column(self, q: Any, stats: Statistics) -> dict[str, Any]:
         return self._publish(q, stats, self._units)
 
@@ -543,21 +546,15 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         """Whether nothing but a rule tells loadings from others that are turned: those of maximum likelihood."""
         return self.n_components_ > 1 and (self.rotation is not None or self.prior == "ml")
 
-    def _in_axes_of_fit(self, q: Any) -> Any:
-        """Factors turned by the rule that the published ones have their axes from, in their order and signs."""
-        fitted = self.posterior_
+    def _axes_at(self, q: Any) -> RuledAxes | None:
+        """Axes by the rule that the published factors have theirs from, in their order and signs."""
         if not self._axes_by_rule or not isinstance(q, FactorAnalysisPosterior):
-            return q
-        q = canonical(q)
-        if self.rotation is not None:
-            q = turned(q, varimax(q.loadings.mean))
-        if q.n_components != fitted.n_components:
-            return q
-        together = (fitted.loadings.mean * fitted.loadings.tau) @ q.loadings.mean.T
-        own, there = linear_sum_assignment(-np.abs(together))
-        rotation = np.zeros_like(together)
-        rotation[own, there] = np.sign(together[own, there])
-        return turned(q, rotation)
+            return None
+        return ruled_axes(q, self.posterior_, by_varimax=self.rotation is not None)
+
+    def _in_axes_of_fit(self, q: Any) -> Any:
+        axes = self._axes_at(q)
+        return q if axes is None else axes.turned(q)
 
 
 def _refuse(name: str) -> NoReturn:

@@ -24,6 +24,7 @@ from latens.models.factor_analysis.sums_wide import FewRows
 
 __all__ = [
     "canonical",
+    "canonical_axes",
     "column_variances",
     "fewer_factors",
     "given_start",
@@ -179,11 +180,15 @@ def fewer_factors(q: FactorAnalysisPosterior, k: int, n: float) -> FactorAnalysi
 
 def canonical(q: FactorAnalysisPosterior) -> FactorAnalysisPosterior:
     """Point loadings turned so that they are orthogonal in units of the noise, the strongest first."""
-    w = q.loadings
-    if not isinstance(w, PointNormalGamma) or not q.n_components:
-        return q
-    _, vectors = np.linalg.eigh(w.gram)
-    return turned(q, vectors[:, ::-1].T)
+    is_point = isinstance(q.loadings, PointNormalGamma) and q.n_components
+    return turned(q, canonical_axes(q)) if is_point else q
+
+
+def canonical_axes(q: FactorAnalysisPosterior) -> Floats:
+    """(K, K), the rotation that does so; none where relevances hold the axes."""
+    if not isinstance(q.loadings, PointNormalGamma):
+        return np.eye(q.n_components)
+    return np.asarray(np.linalg.eigh(q.loadings.gram)[1][:, ::-1].T)
 
 
 def turned(q: FactorAnalysisPosterior, rotation: Floats) -> FactorAnalysisPosterior:

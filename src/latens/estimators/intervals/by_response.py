@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from latens.estimators.intervals.other_fits import Components, not_compared
 from latens.estimators.intervals.students import IntervalTails, tails_of
 from latens.estimators.intervals.table import Choice, PublishedNumber, Scales, value_finder, values_of
 from latens.inference.sweep import Sweep
-from latens.inference.uncertainty.response import Response
+from latens.inference.uncertainty.response import STEP, Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
 
-__all__ = ["AT_END", "NOT_IDENTIFIED", "ByResponse"]
+__all__ = ["AT_END", "NOT_IDENTIFIED", "AxesByRule", "ByResponse"]
 
 ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one
@@ -32,7 +32,19 @@ NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
+STEP_OF_SHARES = 1e-5  # of a coordinate, in differences of squares of loadings next to 0
+RELATIVE_STEP = 1e-5  # of sums that shares are made of, in differences
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
+
+
+class AxesByRule(Protocol):
+    """Axes of components that a rule tells: they turn as the posterior moves."""
+
+    def turned(self, q: Any) -> Any: ...  # a posterior in these axes
+
+    def turns(self, chart: Chart) -> Floats: ...  # (T, P), angles by coordinates
+
+    def along_turns(self, quantity: Callable[[Any], Floats]) -> Floats: ...  # (m, T), derivatives by angles
 
 
 class ByResponse(DataOfFit):
@@ -47,6 +59,10 @@ class ByResponse(DataOfFit):
         _moving_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any], Mapping[str, Any]]
+        _points_beside: Callable[[Any], Mapping[str, Any]]
+        _share_parts: Callable[[Any], Floats]
+        _shares_of: Callable[[Floats], Floats]
+        _axes_at: Callable[[Any], AxesByRule | None]
         _names_of_own: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
@@ -66,23 +82,31 @@ class ByResponse(DataOfFit):
         if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
-        return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
+        return numbers, self._judged(numbers, estimate, shift, *response.std_and_missing(jacobian), why)
 
     def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
-        published = self._published(response.chart.point, response.stats)
-        if self._axes_by_rule:  # which looks at all columns
-            every = value_finder(numbers)
-            return every(published), response.jacobian(lambda q, _: every(self._published(q, response.stats)))
-        extra = set(self._extra_numbers(response.chart.point))
-        of_all = np.array([number.parameter in extra for number in numbers], dtype=bool)  # columns
-        own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
-        find, find_others = value_finder(own), value_finder(others)
+        point, stats = response.chart.point, response.stats
+        axes = self._axes_at(point)
+        of_all = np.array([number.parameter == "share" for number in numbers], dtype=bool)  # columns
+        own, shares = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
+        find = value_finder(own)
+
+        def slopes(quantity: Callable[[Any], Floats], step: float) -> Floats:
+            """Of numbers of one column each, or of none."""
+            if axes is None:
+                return response.jacobian(quantity, step)
+            still = response.jacobian(lambda q: quantity(axes.turned(q)), step)
+            return still + axes.along_turns(quantity) @ axes.turns(response.chart)
+
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_all] = response.jacobian_of_point(lambda q: find(self._moving_numbers(q, response.stats)))
-        if others:
-            jacobian[of_all] = response.jacobian(lambda q, _: find_others(self._extra_numbers(q)))
-        return values_of(published, numbers), jacobian
+        jacobian[~of_all] = slopes(lambda q: find({**self._moving_numbers(q, stats), **self._points_beside(q)}), STEP)
+        if shares:
+            here = self._share_parts(point if axes is None else axes.turned(point))
+            of_parts = slopes(lambda q: np.ravel(self._share_parts(q)), STEP_OF_SHARES).reshape(*here.shape, -1)
+            of_sums = _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]]
+            jacobian[of_all] = of_sums @ of_parts.sum(axis=1)
+        return values_of(self._published(point, stats), numbers), jacobian
 
     def _judged(
         self,
@@ -229,6 +253,16 @@ def _unidentified(number: PublishedNumber, unknown: bool, at_floor: bool) -> str
         return "not identified by the rows"
     others = "those of other columns" if number.component is None else "other entries of its component"
     return f"{others} are not identified"
+
+
+def _slopes_of(function: Callable[[Floats], Floats], at: Floats) -> Floats:
+    """(K, S), derivatives of a function of a few positive numbers to (K,)."""
+    steps = RELATIVE_STEP * np.maximum(np.abs(at), np.finfo(float).tiny)
+    ends = [
+        [function(at + side * step * unit) for side in (1, -1)]
+        for step, unit in zip(steps, np.eye(len(at)), strict=True)
+    ]
+    return np.stack([(up - down) / (2 * step) for (up, down), step in zip(ends, steps, strict=True)], axis=1)
 
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:

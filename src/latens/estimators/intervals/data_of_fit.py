@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,16 @@ class DataOfFit:
         else:
             batches, sweep = [self._counted_once(rows) for rows in self._rows_in_blocks(X, fit_params)], serial_sweep
         return ([self._state.data], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
+
+    def _refuse_unknown(self, question: str, fit_params: Mapping[str, Any]) -> None:
+        """Of what is given beside rows, only what `fit` takes has a meaning."""
+        known = list(signature(self._rows_of_fit).parameters)[1:]
+        for name in fit_params:
+            if name not in known:
+                raise TypeError(
+                    f"{type(self).__name__}.{question} got {name!r}, which is neither an option of it nor anything "
+                    f"that fit takes beside X: {', '.join(known)}."
+                )
 
     def _is_in_blocks(self, X: Any) -> bool:
         """Whether rows are read block by block: a scan, or a Dask collection."""

@@ -15,7 +15,7 @@ from latens.array import Floats
 from latens.core import Compressing, Loose, Mirrored, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
-from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED
+from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, AxesByRule
 from latens.estimators.intervals.by_sampling import BySampling
 from latens.estimators.intervals.draws import filled, own_stream, stacked
 from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
@@ -127,6 +127,7 @@ class Intervals(BySampling):
         check_is_fitted(self)
         level = probability("level", level)
         method = one_of("method", method, METHODS)
+        self._refuse_unknown("intervals", fit_params)
         numbers = self._numbers()
         names = list(dict.fromkeys(number.parameter for number in numbers))
         chosen_columns = self._chosen_columns(features)
@@ -212,7 +213,14 @@ class Intervals(BySampling):
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
+        method = one_of("method", method, ["mean-field", "response", "gibbs"])
+        self._refuse_unknown("sample_posterior", fit_params)
+        if X is None and (method == "gibbs" or not (method == "mean-field" or isinstance(self._model, Compressing))):
+            raise ValueError(
+                f"{type(self).__name__}.sample_posterior needs the rows of the fit for method={method!r}: give X as "
+                "given to fit, or choose method='mean-field'."
+            )
+        if method == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
             draws = [self._published(self.posterior_.sample(rng), self._state.stats) for _ in range(n)]
@@ -328,7 +336,12 @@ class Intervals(BySampling):
     def _extra_numbers(self, q: Any) -> dict[str, Any]:
         """(K,) each, numbers of components that are published elsewhere than in `_publish`."""
         shares = self._shares_at(q)
-        return {} if shares.size and np.all(np.isnan(shares)) else {"share": shares}
+        known = shares.size and not np.all(np.isnan(shares))
+        return {**({"share": shares} if known else {}), **self._points_beside(q)}
+
+    def _points_beside(self, q: Any) -> dict[str, Any]:
+        """Those of them that coordinates of the posterior say by themselves."""
+        return {}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
         return {**self._own_numbers(q, stats), **self._extra_numbers(q)}
@@ -338,7 +351,10 @@ class Intervals(BySampling):
         return self._publish(q, stats, self._units)
 
     def _moving_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
-        """Those that have intervals, which are asked for at dozens of posteriors: no more needs to be made."""
+        """Those that have intervals, which are asked for at dozens of posteriors: no more needs to be made.
+
+        In the axes that q is in, where a rule tells the axes of what is published.
+        """
         return self._own_numbers(q, stats)
 
     def _numbers_by_column(self, q: Any, stats: Any) -> dict[str, Any]:
@@ -349,6 +365,10 @@ class Intervals(BySampling):
     def _axes_by_rule(self) -> bool:
         """Whether the axes of the components are those of a rule, by which every posterior is turned."""
         return False
+
+    def _axes_at(self, q: Any) -> AxesByRule | None:
+        """Where the rule puts the axes of q, and how they turn with it; None where there is no rule."""
+        return None
 
     def _named_levels(self) -> Sequence[tuple[str, str]]:
         """Column and name of each level whose probability is among these numbers."""
@@ -425,6 +445,7 @@ class Intervals(BySampling):
         drawn = np.array([find(draw(self.posterior_.sample(rng))) for _ in range(N_DRAWS)])
         with np.errstate(invalid="ignore"):
             std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0), nan=np.inf)
+        std[np.ptp(drawn, axis=0) == 0] = 0.0  # points, of whose mean rounding leaves some spread
         chances = [i for i, n in enumerate(numbers) if n.parameter in CHANCES]
         if chances:
             std[chances] = self._spread_of_chances([numbers[i] for i in chances], estimate[chances])

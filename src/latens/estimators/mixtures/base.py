@@ -396,8 +396,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         counts = np.asarray(getattr(self, "classification_", np.zeros((0, 0))), dtype=np.float64)
         return np.asarray(counts.sum(axis=1) / counts.sum() if counts.sum() > 0 else self.weights_)
 
-    def _extra_numbers(self, q: Any) -> dict[str, Any]:
-        return {}  # a cluster's share is its weight
+    def _share_parts(self, q: Any) -> Floats:
+        return np.zeros((0, 1))  # a cluster's share is its weight
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("lower_bound_", "lower_bounds_"):

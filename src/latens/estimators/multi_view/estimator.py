@@ -590,7 +590,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _component_shares(self) -> Floats:
         return divided_shares(**self.explained_)
 
-    def _shares_at(self, q: MultiViewPosterior) -> Floats:
+    def _share_parts(self, q: MultiViewPosterior) -> Floats:
         return modelled_shares(q, self._state.stats)  # deviances would take a pass over the rows
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:

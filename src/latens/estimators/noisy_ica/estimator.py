@@ -283,8 +283,8 @@ class NoisyICA(VariationalTransformer):
         shapes = self.posterior_.shapes
         return np.where((shapes.split > 0) | (shapes.tails >= GAUSSIAN), np.inf, shapes.tails)
 
-    def _extra_numbers(self, q: Any) -> dict[str, Any]:
-        return {**super()._extra_numbers(q), "tails": q.shapes.tails}
+    def _points_beside(self, q: Any) -> dict[str, Any]:
+        return {"tails": q.shapes.tails}
 
     @property
     def _centred(self) -> bool:

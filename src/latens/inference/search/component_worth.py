@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import B, L, Q, S, State, Steps
+from latens.core import B, L, Q, S, Solved, State, Steps
 from latens.errors import ElboDecreased
 from latens.inference.ascent import ascend, infer
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -54,10 +54,13 @@ def fits_without(
         warnings.simplefilter("ignore", ElboDecreased)
         if top is None:
             top = ascend(model, batches, State(q), sweep=sweep, **limits).elbo  # type: ignore[arg-type]
-        found = []
+        solved = model.optimum(q, k - 1, batches[0]) if isinstance(model, Solved) and len(batches) == 1 else None
+        fit, found = None, []
         for component in sorted(range(k) if which is None else which):
-            enough, start = _Enough(top), State(q.only(np.delete(np.arange(k), component)))
-            fit = ascend_in_leaps(model, batches, start, sweep=sweep, enough=enough, **limits)  # type: ignore[arg-type]
+            start = State(q.only(np.delete(np.arange(k), component)))
+            if fit is None or solved is None:  # which is the same whichever was taken out
+                begin, enough = start if solved is None else State(solved), _Enough(top)
+                fit = ascend_in_leaps(model, batches, begin, sweep=sweep, enough=enough, **limits)  # type: ignore[arg-type]
             falls = (top - each + math.log(k) for each in (fit.elbo, _height(model, batches, start.q, sweep)))
             found.append(FitWithout(component, fit.state, *falls))
     return found

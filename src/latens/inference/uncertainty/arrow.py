@@ -14,7 +14,7 @@ References: Curtis, Powell & Reid (1974).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,7 +33,6 @@ AT_ONCE = 200  # blocks, or numbers, whose matrices are held at the same time
 LEAST_RELATIVE_ENTRY = 1e-12  # of the largest entry of a column: what differences leave of 0
 LARGEST_RELATIVE_ERROR = 1e-3  # relative error of a product, above which blocks are not those of A
 LARGEST_ERROR_OF_WHOLE = 1e-5  # the same where the whole matrix is asked for
-NO_MORE = 1e-12  # of the largest curvature: what coordinates that curve less are taken to have, to compare them
 LEAST_EIGENVALUE = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
 Product = Callable[[Floats], Floats]
 
@@ -214,16 +213,20 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     return arrow if gap @ gap <= LARGEST_RELATIVE_ERROR**2 * (there @ there) else None
 
 
-def whole_of(product: Product, chart: Chart) -> Floats:
-    """(P, P), -A from the fewest products with it; one for each coordinate where all of them meet."""
-    for blocks in blocks_of(chart):
-        found = _whole(product, blocks) if blocks.n_products < chart.size - 1 else None
+def whole_of(product: Product, chart: Chart, ways: Sequence[Blocks], least: float) -> Floats:
+    """(P, P), -A from the fewest products with it; one for each coordinate where all of them meet.
+
+    Whether columns meet is not asked of coordinates that curve less than `least`, of which nothing will be told: steps
+    along them are so long that rounding is all that is left of the others.
+    """
+    for blocks in ways:
+        found = _whole(product, blocks, least) if blocks.n_products < chart.size - 1 else None
         if found is not None:
             return found
     return np.stack([product(step) for step in np.eye(chart.size)]) if chart.size else np.zeros((0, 0))
 
 
-def _whole(product: Product, blocks: Blocks) -> Floats | None:
+def _whole(product: Product, blocks: Blocks, least: float) -> Floats | None:
     """None where other blocks meet."""
     matrix, slots, border = np.zeros((blocks.size + 1, blocks.size + 1)), blocks.slots, blocks.border
     for slot in range(slots.shape[1]):
@@ -235,6 +238,8 @@ def _whole(product: Product, blocks: Blocks) -> Floats | None:
     found = matrix[:-1, :-1]
     own = np.diagonal(found)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size)
-    scale = 1 / np.sqrt(np.maximum(own, NO_MORE * own.max(initial=0.0)))
+    scale = np.where(own > least, 1 / np.sqrt(np.maximum(own, least)), 0.0)
+    if not scale.any():
+        return None
     gap, there = scale * (found @ (scale * signs) - product(scale * signs)), scale * (found @ (scale * signs))
     return found if gap @ gap <= LARGEST_ERROR_OF_WHOLE**2 * (there @ there) else None

@@ -20,8 +20,6 @@ from latens.inference.uncertainty.arrow import Blocks
 
 __all__ = ["ColumnSlopes", "column_slopes"]
 
-STEP = 1e-3  # of a coordinate, in differences
-
 
 @dataclass(frozen=True, eq=False)
 class ColumnSlopes:
@@ -43,8 +41,21 @@ class ColumnSlopes:
         index = np.concatenate([rows, others])[is_inner], columns[is_inner]
         return csr_array((values[is_inner], index), shape=(len(self.block), self.blocks.size))
 
+    @property
+    def dense(self) -> Floats:
+        """(m, P), the same with its zeros."""
+        found = np.zeros((len(self.block), self.blocks.size + 1))
+        found[np.arange(len(self.block))[:, None], self.blocks.slots[self.block]] = self.own
+        found[:, self.blocks.border] = self.border
+        return found[:, :-1]
+
+    def derivative(self, v: Floats) -> Floats:
+        """(m,), derivatives along v, once."""
+        inner = np.sum(self.own * self.blocks.gathered(v)[self.block], axis=1)
+        return np.asarray(inner + self.border @ v[self.blocks.border])
+
     def times(self, v: Floats) -> Floats:
-        """(m,), derivatives along v."""
+        """(m,), the same for one v after another."""
         return np.asarray(self.matrix @ v)
 
     def meets(self, which: Any) -> Any:
@@ -54,13 +65,13 @@ class ColumnSlopes:
         return sizes.multiply(which.astype(float)).max(axis=1).toarray().ravel() > 1e-3 * largest
 
 
-def column_slopes(quantity: Callable[[Any], Floats], chart: Chart, blocks: Blocks) -> ColumnSlopes | None:
+def column_slopes(quantity: Callable[[Any], Floats], chart: Chart, blocks: Blocks, step: float) -> ColumnSlopes | None:
     """Derivatives by central differences; None where a number moves with several blocks."""
     n_blocks, p = blocks.slots.shape
     rng = np.random.default_rng(1)
 
     def moved(v: Floats) -> Floats:
-        return np.asarray((quantity(chart.at(STEP * v)) - quantity(chart.at(-STEP * v))) / (2 * STEP))
+        return np.asarray((quantity(chart.at(step * v)) - quantity(chart.at(-step * v))) / (2 * step))
 
     # blocks are told apart by how far they are moved: twice the same, once each times a number of its own
     inner = rng.uniform(0.5, 1.0, size=(1, p)) * np.ones((n_blocks, 1))
@@ -76,7 +87,7 @@ def column_slopes(quantity: Callable[[Any], Floats], chart: Chart, blocks: Block
     found = ColumnSlopes(blocks, which, own, border)
     probe = rng.uniform(0.5, 1.0, chart.size) * rng.choice([-1.0, 1.0], size=chart.size)
     size = np.abs(own).sum(axis=1) + np.abs(border).sum(axis=1)
-    return found if np.all(np.abs(found.times(probe) - moved(probe)) <= 1e-3 * size) else None
+    return found if np.all(np.abs(found.derivative(probe) - moved(probe)) <= 1e-3 * size) else None
 
 
 def _border_slopes(moved: Callable[[Floats], Floats], blocks: Blocks, m: int) -> Floats:

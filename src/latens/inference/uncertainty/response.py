@@ -23,7 +23,9 @@ coordinate instead, and find the blocks in which A is sparse by moving whole gro
 of rows in double precision take short steps: where noise is small beside loadings, codes turn so fast that steps of
 1e-3 found half as much again of information about turns as there is (wine). Where one local step settles a row there
 is nothing but rounding in them, and B is the sum of Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being what
-statistics s_n of a row are multiplied by.
+statistics s_n of a row are multiplied by. Where codes are normal that sum is a product of matrices, and no row is
+settled under another posterior (`Covarying`); where local steps see less of a posterior than it has coordinates, those
+that they see alike are moved once (`Narrow`).
 
 References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
 """
@@ -37,15 +39,16 @@ from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 
 from latens.array import Array, Floats, Index
-from latens.core import B, L, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
+from latens.core import B, Covarying, L, Narrow, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
 from latens.inference.local_fixed_point import local_fixed_point, newton_factors
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.uncertainty.arrow import blocks_of, whole_of
+from latens.inference.uncertainty.arrow import Blocks, blocks_of, whole_of
 from latens.inference.uncertainty.column_slopes import column_slopes
 
 __all__ = [
@@ -74,6 +77,8 @@ NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound le
 LARGEST_SLOPE = 1e-2
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
 LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps where local steps are exact
+LEAST_MOVE = 1e-7  # of the longest: what rows see of a coordinate beside others, below which it is nothing of its own
+MOST_MOVES = 0.9  # of all coordinates, above which no fewer are looked at
 LEAST_EIGENVALUE = 1e-7  # the same of A, in units of its diagonal
 # share of a quantity's variance that an uninformed direction must add before it is reported itself
 LEAST_SHARE_ADDED = 1e-2
@@ -85,11 +90,10 @@ class Response:
 
     chart: Chart
     stats: Any  # at the optimum
-    arms: tuple[tuple[Any, Any], ...]  # posteriors at `step` and -`step` of each coordinate
-    sides: tuple[tuple[Any, Any], ...]  # their statistics
     gradient: Floats  # (P,), of the bound, where the ascent ended
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
+    ways: Sequence[Blocks] = ()  # to part the coordinates
     step: float = STEP
     exact: bool = False  # whether one local step settles a row, so that nothing but rounding is in short steps
 
@@ -136,38 +140,31 @@ class Response:
         informed = directions[:, values != 0]
         return np.asarray(informed @ informed.T)
 
-    def jacobian(self, quantity: Callable[[Any, Any], Floats]) -> Floats:
-        """(m, P), derivatives of a function of posterior and statistics to (m,)."""
-        columns = []
-        for arm, sums in zip(self.arms, self.sides, strict=True):
-            ends = [quantity(*end) for end in zip(arm, sums, strict=True)]
-            columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * self.step))
-        return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-
-    def jacobian_of_point(self, quantity: Callable[[Any], Floats]) -> Floats:
-        """(m, P), the same of a function of the posterior alone: columns are moved together where numbers allow it."""
-        for blocks in blocks_of(self.chart):
-            slopes = column_slopes(quantity, self.chart, blocks) if blocks.n_products < self.chart.size else None
+    def jacobian(self, quantity: Callable[[Any], Floats], step: float = STEP) -> Floats:
+        """(m, P), derivatives of a function of the posterior to (m,): columns move together where numbers allow it."""
+        for blocks in self.ways:
+            slopes = column_slopes(quantity, self.chart, blocks, step) if blocks.n_products < self.chart.size else None
             if slopes is not None:
-                return np.asarray(slopes.matrix.toarray())
-        return self.jacobian(lambda q, _: quantity(q))
+                return slopes.dense
+        ends = [[np.ravel(quantity(end)) for end in arm] for arm in _arms(self.chart, self.step)]
+        columns = [(up - down) / (2 * self.step) for up, down in ends]
+        return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
     def std(self, jacobian: Floats) -> Floats:
         """(m,), standard deviations of quantities; infinite where the rows do not tell a part of one."""
-        std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian), 0.0))
-        values, directions = self._spectrum
-        uninformed = values <= self._least
-        if not uninformed.any():
-            return np.asarray(std)
-        # what a direction without information would add if it had the least that can be seen
-        least = np.sum((jacobian @ directions[:, uninformed]) ** 2, axis=1) / self._least
-        return np.where(least > LEAST_SHARE_ADDED * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
+        return self.std_and_missing(jacobian)[0]
 
-    def missing(self, jacobian: Floats) -> Floats:
-        """(m,), share of the information about each quantity that is lost with the codes; 1 where nothing is left."""
-        narrow = np.einsum("ij,jk,ik->i", jacobian, self.mean_field, jacobian)
-        wide = self.std(jacobian) ** 2
-        return np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
+    def std_and_missing(self, jacobian: Floats) -> tuple[Floats, Floats]:
+        """(m,) each; the second is the share of information that is lost with the codes, 1 where nothing is left."""
+        values, directions = self._spectrum
+        squares, informed = (jacobian @ directions) ** 2, values > self._least
+        variance = squares[:, informed] @ (1 / values[informed])
+        # what a direction without information would add if it had the least that can be seen
+        least = np.sum(squares[:, ~informed], axis=1) / self._least
+        unknown = least > LEAST_SHARE_ADDED * np.maximum(variance, np.finfo(float).tiny)
+        wide, narrow = np.where(unknown, np.inf, variance), squares @ (values != 0)
+        missing = np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
+        return np.sqrt(wide), missing
 
     @property
     def _least(self) -> float:
@@ -224,11 +221,61 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
     step = step_of_slopes(batches, sweep) if sloped else STEP
-    arms = tuple((chart.shift(i, step), chart.shift(i, -step)) for i in range(chart.size))
+    ways = blocks_of(chart)
+    lost = _lost(model, batches, chart, ways) if sloped and sweep is serial_sweep else None
+    few = _fewest_moves(model, batches, chart) if sloped and lost is None else None
+    which = np.arange(chart.size) if few is None else few[0]
+    arms = _arms(chart, step, which) if lost is None else ()
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
-    differences = _by_slopes if sloped else _by_heights
-    parts = differences(model, chart, arms, stats, sides, step)
-    return Response(chart, stats, arms, sides, *parts, step, bool(model.exact_local(at.q)))
+    if lost is not None:
+        parts = (*_curved(model, chart, ways, stats, step), lost)
+    elif sloped:
+        cross = _crossed(model, chart, stats, sides, step)
+        parts = (*_curved(model, chart, ways, stats, step), cross if few is None else cross @ few[1])
+    else:
+        parts = _by_heights(model, chart, arms, stats, sides, step)
+    return Response(chart, stats, *parts, ways, step, bool(model.exact_local(at.q)))
+
+
+def _arms(chart: Chart, step: float, which: Index | None = None) -> tuple[tuple[Any, Any], ...]:
+    """Posteriors at `step` and -`step` of each coordinate, or of some."""
+    each = range(chart.size) if which is None else which.tolist()
+    return tuple((chart.shift(i, step), chart.shift(i, -step)) for i in each)
+
+
+def _fewest_moves(model: Any, batches: Sequence[Any], chart: Chart) -> tuple[Index, Floats] | None:
+    """Coordinates (r,) whose moves are all that rows see, and each coordinate's as a mixture of these (r, P).
+
+    None where the model does not say what its rows see, or where it is no less than all.
+    """
+    if not isinstance(model, Narrow) or not all(isinstance(batch, Rows) for batch in batches):
+        return None
+    complete = all(batch.seen is None for batch in batches)
+    ends = [[model.seen_by_rows(q, complete) for q in arm] for arm in _arms(chart, SHORT_STEP)]
+    moves = np.stack([up - down for up, down in ends], axis=1) / (2 * SHORT_STEP)
+    largest = np.abs(moves).max(axis=1, initial=0.0, keepdims=True)
+    moves = moves[largest[:, 0] > 0] / largest[largest[:, 0] > 0]
+    upper, order = qr(moves, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(upper))
+    rank = int(np.sum(sizes > LEAST_MOVE * sizes.max(initial=0.0)))
+    if rank > MOST_MOVES * chart.size:
+        return None
+    mixtures = np.empty((rank, chart.size))
+    mixtures[:, order] = np.hstack([np.eye(rank), solve_triangular(upper[:rank, :rank], upper[:rank, rank:])])
+    return order[:rank], mixtures
+
+
+def _lost(model: Any, batches: Sequence[Any], chart: Chart, ways: Sequence[Blocks]) -> Floats | None:
+    """(P, P), B in closed form; None where the model does not have it for these batches."""
+    if not model.exact_local(chart.point) or not isinstance(model, Covarying):
+        return None
+    for blocks in ways:
+        slopes = column_slopes(model.code_weights, chart, blocks, SHORT_STEP)
+        if slopes is not None:
+            parts = [model.lost_information(chart.point, batch, slopes.dense) for batch in batches]
+            known = [part for part in parts if part is not None]
+            return np.sum(known, axis=0) if len(known) == len(parts) else None
+    return None
 
 
 @runtime_checkable
@@ -284,10 +331,8 @@ def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) 
     return None, _SideBySide(tuple(sums))
 
 
-def _by_slopes(
-    model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]], step: float
-) -> tuple[Floats, Floats, Floats]:
-    """Gradient, A and B from slopes in closed form, which are linear in the statistics but for the prior's part."""
+def _curved(model: Any, chart: Chart, ways: Sequence[Blocks], stats: Any, step: float) -> tuple[Floats, Floats]:
+    """Gradient and A from slopes in closed form."""
 
     def less_curved(v: Floats) -> Floats:
         """-A v."""
@@ -295,14 +340,21 @@ def _by_slopes(
         ends = [chart.pulled(each, model.slopes(chart.at(each), stats)) for each in (step / size * v, -step / size * v)]
         return np.asarray((ends[1] - ends[0]) * (size / (2 * step)))
 
+    fixed = -whole_of(less_curved, chart, ways, NO_CURVATURE)
+    return chart.pulled(np.zeros(chart.size), model.slopes(chart.point, stats)), 0.5 * (fixed + fixed.T)
+
+
+def _crossed(model: Any, chart: Chart, stats: Any, sides: Sequence[tuple[Any, Any]], step: float) -> Floats:
+    """Columns of B, one for each pair of sides: slopes are linear in the statistics but for the prior's part."""
+
     def here(sums: Any) -> Floats:
         return chart.pulled(origin, model.slopes(chart.point, sums))
 
-    origin = np.zeros(chart.size)
-    fixed, own, cross = -whole_of(less_curved, chart), here(0.0 * stats), np.empty((chart.size, chart.size))
+    origin, cross = np.zeros(chart.size), np.empty((chart.size, len(sides)))
+    own = here(0.0 * stats)
     for j, (more, less) in enumerate(sides):
         cross[:, j] = here(more.difference(less, 0.5 / step)) - own
-    return here(stats), 0.5 * (fixed + fixed.T), cross
+    return cross
 
 
 def _by_heights(

@@ -114,7 +114,7 @@ def _responses(
 
     stats, origin = sums(top.q), np.zeros(chart.size)
     fixed = _arrow(chart, lambda point: model.slopes(point, stats))
-    slopes = None if fixed is None else column_slopes(quantity, chart, fixed.blocks)
+    slopes = None if fixed is None else column_slopes(quantity, chart, fixed.blocks, STEP)
     if fixed is None or slopes is None:
         return None
     gradient, of_prior = (chart.pulled(origin, model.slopes(chart.point, each)) for each in (stats, 0.0 * stats))

@@ -36,7 +36,9 @@ from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
+from latens.models.factor_analysis.lost_information import code_weights, lost_information
 from latens.models.factor_analysis.missing_patterns import HolePatterns
+from latens.models.factor_analysis.newton import most_likely
 from latens.models.factor_analysis.sums import Covariance, Scatter
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 
@@ -229,6 +231,12 @@ class Factors:
             "loadings": w.slopes(self.prior(q.n_components).loadings, *stats.about(q.center)),
             "center": w.tau * left,
         }
+
+    def code_weights(self, q: FactorAnalysisPosterior) -> Floats:
+        return code_weights(q)
+
+    def lost_information(self, q: FactorAnalysisPosterior, batch: Rows | Covariance, slopes: Floats) -> Floats | None:
+        return lost_information(q, batch, slopes)
 
     def codes(self, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
         xp = array_namespace(local.mean)
@@ -424,6 +432,14 @@ class ExactFactors(Factors):
 
     def compress(self, batch: Rows) -> FewRows | Scatter:
         return rows_or_sums(batch)
+
+    def optimum(self, q: FactorAnalysisPosterior, k: int, batch: FewRows | Scatter) -> FactorAnalysisPosterior | None:
+        """Of highest likelihood, where sums over all rows say what it is."""
+        if not isinstance(q.loadings, PointNormalGamma) or not batch.complete:
+            return None
+        cov, floor = batch.root if isinstance(batch, FewRows) else batch.covariance, q.loadings.floor
+        loadings, noise = most_likely(cov, k, np.broadcast_to(floor, (self.n_features,)))
+        return FactorAnalysisPosterior(PointNormalGamma(loadings.T, noise, floor), batch.mean)
 
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:

@@ -65,6 +65,13 @@ class Free:
     precision: Array | None = None  # (n, D)
     levels: Floats | None = None  # (D,), weighted sums of the constant, where they are at hand
 
+    def entries(self, eta: Array, second: Array) -> Array:
+        """(n, D), its value where eta and eta^2 are expected to be these."""
+        level = self.constant()
+        if self.response is None or self.precision is None:
+            return level
+        return level + self.response * eta - 0.5 * self.precision * second
+
 
 @dataclass(frozen=True)
 class Tangent:

@@ -406,7 +406,7 @@ class ViewStatistics(Statistics):
         return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))
 
     def column_shares(self, p: ViewPosterior, n_groups: int) -> Floats:
-        """(K,), share in the variance of a column that each factor of variance 1 has, averaged over columns.
+        """(D, K), share in the variance of each column that a factor of variance 1 has.
 
         Units of columns change nothing, and factors of p need not be those that were summed: what entries weigh is
         what their levels have been summed with.
@@ -418,7 +418,7 @@ class ViewStatistics(Statistics):
             weights = weights + self.free_gram[:, levels].sum(axis=1)
         signals = weights[:, None] * p.weights.mean**2
         whole = np.maximum(self.count + signals.sum(axis=1), np.finfo(float).tiny)
-        return np.asarray(np.mean(signals / whole[:, None], axis=0))
+        return np.asarray(signals / whole[:, None])
 
     def shares(self, p: ViewPosterior) -> tuple[Floats, Floats]:
         """(K,) each, the part of each factor in signal and noise together: in units of the noise, and in variance."""

@@ -48,7 +48,7 @@ from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
-from latens.models.likelihoods import Columns, Free, Predictor, Tangent
+from latens.models.likelihoods import Columns, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import (
     Regressors,
@@ -57,6 +57,7 @@ from latens.models.multi_view.coefficients import (
     code_blocks,
     pull_and_gram,
 )
+from latens.models.multi_view.lost_information import code_weights, lost_information
 from latens.models.multi_view.measured_blocks import measured_sums, shared_by_samples
 from latens.models.multi_view.moves import propose
 from latens.models.multi_view.sampling import (
@@ -249,6 +250,12 @@ class MultiView:
         usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
         return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}
 
+    def code_weights(self, q: MultiViewPosterior) -> Floats:
+        return code_weights(q)
+
+    def lost_information(self, q: MultiViewPosterior, batch: Rows, slopes: Floats) -> Floats | None:
+        return lost_information(self, q, batch, slopes)
+
     def slopes(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, Any] | None:
         prior, sizes = self.prior(q.n_components), stats.sizes[:, None]
         views = {name: p.slopes(prior.views[name], stats.views[name]) for name, p in q.views.items()}
@@ -375,7 +382,7 @@ class MultiView:
                 + _rowwise(part.mask @ like(view.likelihood.normaliser(p.noise), x), x)
             )
             if tangent.free is not None:
-                rows = rows + xp.sum(_free_entries(tangent.free, eta, second), axis=1)
+                rows = rows + xp.sum(tangent.free.entries(eta, second), axis=1)
             if tangent.powers is not None:
                 rows = rows + tangent.powers() @ like(p.noise.mean_log, x)
         return rows
@@ -590,11 +597,3 @@ class MultiView:
 
 def _rowwise(values: Array, x: Array) -> Array:
     return values + array_namespace(x).zeros_like(x[:, 0])
-
-
-def _free_entries(free: Free, eta: Array, second: Array) -> Array:
-    """(n, D), the part of parabolas that tau does not multiply."""
-    level = free.constant()
-    if free.response is None or free.precision is None:
-        return level
-    return level + free.response * eta - 0.5 * free.precision * second

@@ -215,6 +215,12 @@ class NoisyIca:
         drive, gram = evidence(q.loadings, batch, q.n_components)
         return infer(q.shapes, drive, gram, warm, self.n_sweeps, self.diagonal)
 
+    def seen_by_rows(self, q: IcaPosterior, complete: bool) -> Floats:
+        """Shapes of sources, tau w, and tau w w', of complete rows only its sum over columns."""
+        w, shapes = q.loadings, q.shapes
+        parts = (shapes.tails, shapes.split, w.scaled[: q.n_components], w.gram if complete else w.grams)
+        return np.concatenate([np.ravel(part) for part in parts])
+
     def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
         xp, mean = array_namespace(batch.x), local.mean
         n, k = mean.shape

@@ -142,12 +142,13 @@ def divided_shares(total: Floats, per_factor: Floats) -> Floats:
 
 
 def modelled_shares(q: MultiViewPosterior, stats: MultiViewStatistics) -> Floats:
-    """(K,), share of each factor in the variance of a column, averaged over columns and then over views.
+    """(K, D), share of each factor in the variance of a column; they add up to averages over columns, then over views.
 
     What the model says of factors of variance 1, where `explained_` counts what its samples show.
     """
     n_groups, parts = len(stats.sizes), stats.views.items()
-    return np.asarray(np.mean([part.column_shares(q.views[name], n_groups) for name, part in parts], axis=0))
+    shares = [part.column_shares(q.views[name], n_groups) for name, part in parts]
+    return np.concatenate([each.T / (len(each) * len(shares)) for each in shares], axis=1)
 
 
 def quantile_by_view(

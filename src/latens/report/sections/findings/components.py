@@ -86,10 +86,10 @@ def columns(entry: Entry) -> Section | None:
     )
     if d > most:
         text += f" Of {d:,} columns, the {most} with the largest entries."
-    if len(why) > MOST_HATCHED * profile.strength.size:  # said once, rather than drawn everywhere
+    if len(why) > MOST_HATCHED * profile.strength.size:  # said once; drawn only where there is nothing to be known
         reason = Counter(why.values()).most_common(1)[0][0]
         text += f" Most intervals are not sound: {reason.replace('of it', 'of these components')}."
-        why = {}
+        why = {place: reason for place, reason in why.items() if reason.startswith("not identified")}
     text += " Hatched: the interval is not sound." if why else ""
     at = {int(column): row for row, column in enumerate(keep)}
     cells = heat_table(
