@@ -57,7 +57,9 @@ class View:
 
         `p` is the posterior of the view.
         """
-        return Columns(p.noise, None if batch is None else self.given_precision(batch), p.parameters)
+        if batch is None:
+            return Columns(p.noise, None, p.parameters)
+        return Columns(p.noise, self.given_precision(batch), p.parameters, self.log_exposure(batch))
 
     def log_exposure(self, batch: Rows) -> Array | None:
         """(n, 1), what is added to eta; None where rows bring none."""
