@@ -131,10 +131,10 @@ class Counts(Likelihood):
         wide = xp.clip(variance, 0.0, LARGEST_LOG)
         level = xp.exp(xp.clip(mean + shift + 0.5 * wide, -LARGEST_LOG, LARGEST_LOG))
         expected = level, level + level**2 * xp.expm1(spread + wide)
-        return expected if self.most is None else self._supported(mean + shift, wide, columns, expected)
+        return expected if self.most is None else self._supported(mean + shift, wide, columns, expected, self.most)
 
     def _supported(
-        self, log_mean: Array, wide: Array, columns: Columns, expected: tuple[Array, Array]
+        self, log_mean: Array, wide: Array, columns: Columns, expected: tuple[Array, Array], most: Floats
     ) -> tuple[Array, Array]:
         """Mean and variance, rates far above all counts of the column being counted as `most` or a little more.
 
@@ -145,8 +145,8 @@ class Counts(Likelihood):
         normal = np.where(gamma, 0.0, 1 / tau)
         level, variance = host(log_mean) - 0.5 * normal, np.maximum(host(wide) + normal, np.finfo(float).tiny)
         sd = np.sqrt(variance)
-        most = self.most if columns.offset is None else self.most + host(columns.offset)
-        top = np.maximum(most, level + np.minimum(FAR_ABOVE * sd, MOST_ABOVE))
+        offset = 0.0 if columns.offset is None else host(columns.offset)
+        top = np.maximum(most + offset, level + np.minimum(FAR_ABOVE * sd, MOST_ABOVE))
         reach = (top - level) / sd
         near = reach < 2 * sd + SAFE
         if not near.any():
