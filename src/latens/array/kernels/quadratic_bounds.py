@@ -43,7 +43,7 @@ __all__ = [
 
 # of parabolas about the middle of a level: half the gap that they know of at most, and how soon they get there; what is
 # said of half the gap then is bent by no more, whatever the precision
-WIDEST, SHARPNESS, MOST_BENT = 1.2, 6, 1.0
+WIDEST_HALF_GAP, SHARPNESS, MOST_BENT = 1.2, 6, 1.0
 
 
 def touch_logistic(squares: Array, seen: Array | None = None, weight: Array | None = None) -> tuple[Array, Floats]:
@@ -195,12 +195,12 @@ def middles(low: Floats, high: Floats) -> Floats:
 
     and as long as cosh h <= 2, cosh x + cosh h has a logarithm that is concave in x^2: a parabola in x that touches
     where x^2 is E[x^2] is below it everywhere, and where h = g above the sum of those of both cuts. h is g of small
-    gaps and stays below WIDEST. Given its precision, the highest such parabola is bent by half the gap by MOST_BENT at
+    gaps and stays below WIDEST_HALF_GAP. Given its precision, the highest such parabola is bent by half the gap by MOST_BENT at
     most, so that cuts can be learnt from sums. Returned are the middle, cosh h, and what is added in height, slope by g
     being b - a e^-|x| / (1 + 2 cosh h e^-|x| + e^-2|x|): b and a.
     """
     g = 0.5 * (high - low)
-    ratio = (g / WIDEST) ** SHARPNESS
+    ratio = (g / WIDEST_HALF_GAP) ** SHARPNESS
     h = g * (1 + ratio) ** (-1 / SHARPNESS)
     rate = (1 + ratio) ** (-1 / SHARPNESS - 1)  # dh / dg
     lift = 2 * (np.logaddexp(0, -h) - np.logaddexp(0, -g))
@@ -271,8 +271,8 @@ def _steps(level: Array, mean: Array, squares: Array, steps: Steps, seen: Array 
     bend = -xp.expm1(-far) * (1 + fall) / (far * mass)
     squared = [spare + (mean - cut) ** 2 for cut in (low, high)]
     curves, heights = [_logistic_curve(each)[1] for each in squared], [logistic_constant(each) for each in squared]
-    apart = gap + sum(h - 0.5 * t * each for h, t, each in zip(heights, curves, squared, strict=True))
-    about = there * xp.astype((wide > 0) & (height > apart), mean.dtype)
+    height_of_two = gap + sum(h - 0.5 * t * each for h, t, each in zip(heights, curves, squared, strict=True))
+    about = there * xp.astype((wide > 0) & (height > height_of_two), mean.dtype)
     rest = there * (1 - about)
     parts = [rest * xp.astype(level > 0, mean.dtype), rest * xp.astype(level < like(steps.top, mean), mean.dtype)]
     whole = height + 0.5 * bend * far**2

@@ -145,7 +145,7 @@ class _Codes:
     model: Any
     batch: Any
     q: Any
-    told: list[tuple[float, Any, tuple[float, Any]]] = field(default_factory=list, repr=False)
+    last_found: list[tuple[float, Any, tuple[float, Any]]] = field(default_factory=list, repr=False)
 
     def first(self, rng: np.random.Generator) -> tuple[Any, Any]:
         return self.model.draw_at(0.0, self.q.sample(rng), self.batch, None, rng)  # type: ignore[no-any-return]
@@ -166,12 +166,12 @@ class _Codes:
 
     def _collapsed(self, t: float, stats: Any) -> tuple[float, Any]:
         """What a weight asks at a new temperature first, the step from there asks again."""
-        for at, own, found in self.told:
+        for at, own, found in self.last_found:
             if at == t and own is stats:
                 return found
         found = collapsed(self.model, t * stats, self.q.n_components)
-        if not self.told or self.told[0][1] is not stats:
-            self.told[:] = [(t, stats, found)]
+        if not self.last_found or self.last_found[0][1] is not stats:
+            self.last_found[:] = [(t, stats, found)]
         return found
 
 

@@ -252,9 +252,9 @@ class _Known:
         own[:, : sums.own.shape[1]] = sums.own  # files of earlier versions end before parabolas about the middle
         base, counts, pull, products, about = np.split(own, np.cumsum([1, c + 1, r, (2 * c - 1) * (r + 1)]), axis=1)
         products, (centred, lean) = products.reshape(d, -1, r + 1), np.moveaxis(about.reshape(d, -1, 2), 2, 0)
-        apart = counts.copy()
-        apart[:, 1:-1] -= centred
-        half = np.where(cuts.shares > 0, 0.5 * (apart[:, :-1] - apart[:, 1:]), 0.0)
+        of_two = counts.copy()
+        of_two[:, 1:-1] -= centred
+        half = np.where(cuts.shares > 0, 0.5 * (of_two[:, :-1] - of_two[:, 1:]), 0.0)
         (weight, pulls), (held, pulls_about) = (
             (part[:, :, 0], part[:, :, 1:]) for part in (products[:, :c], products[:, c:])
         )
