@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.quadratic_bounds import (
+    Steps,
     logistic_constant,
+    middles,
     softplus_constant,
     steps_constant,
     sum_steps,
@@ -119,16 +121,23 @@ def test_compiled_and_plain_parabolas_of_steps_agree(holes: bool, weighted: bool
     widths[:, 1:-1] = np.where(inner, np.log(-np.expm1(-np.diff(cuts, axis=1))), 0.0)
     seen = rng.random((n, d)) < 0.7 if holes else None
     weight = rng.gamma(1.0, size=n) if weighted else None
-    given = (level, at, squares, cuts, top, widths, seen)
-    (*compiled, sums), (*plain, others) = (form(*given, weight) for form in (touch_steps, touch_steps_plain))
-    for one, two in zip(compiled, plain, strict=True):
+    about = np.zeros((d, 5, 5))
+    about[:, 1:-1] = middles(cuts[:, :-1], cuts[:, 1:]) * inner[..., None]
+    given = (level, at, squares, Steps(cuts, top, widths, about), seen)
+    compiled, plain = (form(*given, weight) for form in (touch_steps, touch_steps_plain))
+    for one, two in zip(compiled[:4], plain[:4], strict=True):
         assert one == pytest.approx(two, rel=1e-11, abs=1e-12)
         assert seen is None or not one[~seen].any()
-    assert sums == pytest.approx(others, rel=1e-10)
+    below, above, centre, _, sums, centred = compiled
+    assert sums == pytest.approx(plain[4], rel=1e-10)
+    assert centred == pytest.approx(plain[5], rel=1e-10)
     times = np.ones(n) if weight is None else weight
     assert sums[0] == pytest.approx(times @ steps_constant(*given), rel=1e-10)
-    below, above, _ = compiled
+    assert centred[:, :, 0].sum() == pytest.approx(times @ (centre > 0).sum(axis=1))
+    assert not np.any((centre > 0) & (below + above > 0))
+    assert (centre > 0).any()
+    assert (above > 0).any()
     regressors = rng.normal(size=(n, 3))
-    products = sum_steps(level, below, above, regressors, 4)
-    assert products == pytest.approx(sum_steps_plain(level, below, above, regressors, 4), rel=1e-9, abs=1e-10)
-    assert products.sum(axis=1) == pytest.approx((below + above).T @ regressors, rel=1e-9, abs=1e-10)
+    products = sum_steps(level, below, above, centre, regressors, 4)
+    assert products == pytest.approx(sum_steps_plain(level, below, above, centre, regressors, 4), rel=1e-9, abs=1e-10)
+    assert products.sum(axis=1) == pytest.approx((below + above + centre).T @ regressors, rel=1e-9, abs=1e-10)

@@ -65,6 +65,31 @@ def test_limits_leave_out_as_many_new_counts_as_they_say(
 
 
 @pytest.mark.parametrize("rare", [0.0, 1.0])
+@pytest.mark.parametrize("variance", [0.05, 1.0, 9.0, 30.0])
+@pytest.mark.parametrize("level", [1.0, 6.0, 9.0])
+def test_means_and_variances_go_by_rates_up_to_the_largest_count(rare: float, variance: float, level: float) -> None:
+    rng, known, most = np.random.default_rng(0), Columns(KnownGamma(np.array([4.0]))), np.log([1000.0])
+    free = NegativeBinomial(np.array([rare]))
+    eta = free.link(np.exp([level]), known)[None]
+    normal = 0.0 if rare else 0.25  # of log-normal noise, which is part of the rate
+    logs = level - 0.5 * normal + np.sqrt(variance + normal) * rng.normal(size=1_000_000)
+    top = max(most[0], level - 0.5 * normal + min(2 * np.sqrt(variance + normal), 1.0))
+    rates = np.exp(np.minimum(logs, top))
+    counts = rates * rng.gamma(4.0, size=rates.shape) / 4 if rare else rates
+    for offset in (None, np.full((1, 1), 2.0)):
+        shift = 0.0 if offset is None else 2.0
+        about = Columns(known.noise, offset=offset)
+        held = NegativeBinomial(np.array([rare]), most=most - shift)
+        mean, spread = (part[0, 0] for part in held.expect(eta, np.array([[variance]]), about))
+        assert mean == pytest.approx(rates.mean(), rel=0.01)
+        assert spread == pytest.approx(counts.var() + rates.mean(), rel=0.05)
+        assert mean <= np.exp(top)
+    if variance < 0.1 and level < 2:
+        expected = free.expect(eta, np.array([[variance]]), known)
+        assert (mean, spread) == pytest.approx([float(part[0, 0]) for part in expected], rel=1e-9)
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0])
 def test_a_level_is_predicted_by_its_own_link_and_has_no_deviance(rare: float) -> None:
     likelihood, columns = PoissonCounts(np.array([rare])), Columns(KnownGamma(np.array([2.5])))
     level = np.array([[1.0], [7.0], [400.0]])

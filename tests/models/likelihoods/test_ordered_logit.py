@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
+from latens.array.kernels.quadratic_bounds import MOST_BENT, middles
 from latens.core import Rows
 from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods import Columns, Predictor
@@ -64,6 +67,60 @@ def test_the_bound_is_the_log_chance_where_eta_is_known_and_below_it_elsewhere()
                 assert parabola == pytest.approx(exact, abs=1e-9)
 
 
+def one_row(kind: OrderedLogit, own: Cuts, y: np.ndarray, eta: np.ndarray, variance: np.ndarray) -> ViewStatistics:
+    """Sums of a single row, whose eta are the coefficients of a regressor that is 1."""
+    about = Columns(KnownGamma(np.ones(len(y))), parameters=own)
+    tangent = kind.tangent(Rows(y[None]), Predictor(eta[None].copy, lambda: (eta**2 + variance)[None], about))
+    at = Regressors(np.zeros((1, 0)), np.zeros((1, 0, 0)), np.ones((1, 1)))
+    return ViewStatistics.of(Rows(y[None]), kind, tangent, at)
+
+
+def test_sums_are_below_the_log_chance_wherever_eta_and_the_cuts_go() -> None:
+    rng = np.random.default_rng(7)
+    d = 3000
+    cuts = np.cumsum(np.exp(rng.uniform(-3, 2, (d, 3))), axis=1)
+    kind, own = scale(cuts)
+    y = rng.integers(0, 4, d).astype(float)
+    centre = np.take_along_axis(own.values, np.clip(y.astype(int), 0, 2)[:, None], axis=1)[:, 0]
+    eta, variance = centre + 2 * rng.normal(size=d), np.exp(rng.uniform(-4, 2, d))
+    sums = one_row(kind, own, y, eta, variance)
+    for spread, turn in ((0.0, 1.0), (0.05, 0.0), (0.05, 1.0), (0.4, 1.0), (1.5, 3.0)):
+        other = Cuts(own.gaps * np.exp(spread * rng.normal(size=own.gaps.shape)), own.shares)
+        psi, at = eta + turn * rng.normal(size=d), other.applied(sums)
+        parabola = at.level + at.pull[:, 0] * psi - 0.5 * at.gram[:, 0] * psi**2
+        ends = np.column_stack([np.full(d, -np.inf), other.values, np.full(d, np.inf)])
+        low, high = (np.take_along_axis(ends, (y.astype(int) + side)[:, None], axis=1)[:, 0] for side in (0, 1))
+        inner = np.isfinite(high - low)
+        width = np.log(-np.expm1(-np.where(inner, high - low, 1.0)))
+        exact = -np.logaddexp(0, low - psi) - np.logaddexp(0, psi - high) + np.where(inner, width, 0.0)
+        assert (parabola <= exact + 1e-8 * (1 + np.abs(exact))).all()
+
+
+def test_what_a_parabola_of_given_precision_says_of_half_the_gap_is_bent_by_one_at_most() -> None:
+    g = np.linspace(1e-3, 8, 4001)
+    _, wide, _, slope, fade = middles(-g, g).T
+    for precision in [*np.geomspace(0.02, 0.3, 12), *np.linspace(0.31, 0.52, 22)]:
+        low, high = np.zeros_like(g), np.full_like(g, 1 / precision)  # where it touches, by halving
+        for _ in range(50):
+            x = 0.5 * (low + high)
+            rises = np.tanh(x) > precision * x * (wide / np.cosh(x) + 1)
+            low, high = np.where(rises, x, low), np.where(rises, high, x)
+        fall = np.exp(-np.where(precision * (1 + wide) >= 1, 0.0, low))
+        by_gap = slope - fade * fall / (1 + fall * (2 * wide + fall))
+        assert np.diff(by_gap).min() > -MOST_BENT * (g[1] - g[0]), precision
+
+
+def test_one_parabola_about_the_middle_of_a_level_loses_less_than_two() -> None:
+    """Beside the expectation of the log chance by quadrature, eta between the cuts and uncertain."""
+    nodes, masses = np.polynomial.hermite_e.hermegauss(60)
+    for gap, two in ((1.0, 0.0080), (1.8, 0.0153), (2.6, 0.0245), (4.0, 0.0394)):
+        kind, own = scale(np.array([[-gap / 2, gap / 2]]))
+        sums = own.applied(one_row(kind, own, np.ones(1), np.zeros(1), np.array([0.5])))
+        exact = masses @ log_chance(np.ones(60), np.sqrt(0.5) * nodes, own.values[0]) / masses.sum()
+        lost = exact - float(sums.level[0] - 0.5 * sums.gram[0, 0] * 0.5)
+        assert 0 < lost < (0.5 if gap < 2 else 0.9) * two  # `two` is what the sum of those of both cuts loses
+
+
 def test_two_levels_are_a_yes_no_column() -> None:
     rng = np.random.default_rng(0)
     kind, own = scale(np.zeros((3, 1)))
@@ -89,6 +146,20 @@ def test_sums_of_constants_are_those_of_entries_and_know_the_cuts_by_themselves(
     again = own.applied(sums)
     assert again.level == pytest.approx(sums.level)
     assert again.pull == pytest.approx(sums.pull)
+
+
+def test_sums_of_earlier_files_end_before_parabolas_about_the_middle_and_go_on() -> None:
+    rng = np.random.default_rng(8)
+    kind, own = scale(np.tile(SKEWED, (3, 1)))
+    y, eta = rng.integers(0, 5, 3).astype(float), rng.normal(size=3)
+    sums = one_row(kind, own, y, eta, np.full(3, 0.2))
+    n_cuts, r = 4, 1
+    assert sums.own is not None
+    earlier = replace(sums, own=sums.own[:, : 2 + n_cuts + r + n_cuts * (r + 1)])
+    both = earlier + sums
+    assert (both.own == (sums + earlier).own).all()
+    nothing_about = replace(sums, own=np.pad(earlier.own, ((0, 0), (0, sums.own.shape[1] - earlier.own.shape[1]))))
+    assert own.applied(earlier).level == pytest.approx(own.applied(nothing_about).level)
 
 
 def test_a_step_of_the_cuts_is_where_the_bound_is_highest_and_cuts_of_known_rows_are_found() -> None:

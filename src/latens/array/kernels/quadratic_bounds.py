@@ -8,16 +8,22 @@ where all are. Constants are returned as their sums (D,) over rows, each row cou
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
+from scipy.special import expit
 
 from latens.array import Array, Floats
 from latens.array.special import softplus_and_log
 from latens.array.transfer import column_sums, cross_sums, host, like
 
 __all__ = [
+    "MOST_BENT",
+    "Steps",
     "logistic_constant",
     "masked",
+    "middles",
     "softplus_bend",
     "softplus_constant",
     "softplus_curvature",
@@ -34,6 +40,10 @@ __all__ = [
     "touch_steps",
     "touch_steps_plain",
 ]
+
+# of parabolas about the middle of a level: half the gap that they know of at most, and how soon they get there; what is
+# said of half the gap then is bent by no more, whatever the precision
+WIDEST_HALF_GAP, SHARPNESS, MOST_BENT = 1.2, 6, 1.0
 
 
 def touch_logistic(squares: Array, seen: Array | None = None, weight: Array | None = None) -> tuple[Array, Floats]:
@@ -166,76 +176,124 @@ def _softplus_slope(y: Array, eta: Array) -> tuple[Array, Array, Array]:
     return share - y * (share / rate), rate, log_rate
 
 
+class Steps(NamedTuple):
+    """What of thresholds the parabolas of levels in order need."""
+
+    cuts: Floats  # (D, C - 1)
+    top: Floats  # (D,), the highest level
+    widths: Floats  # (D, C), log(1 - e^-gap) of levels between two cuts, else 0
+    middles: Floats  # (D, C, 5), `middles` of levels between two cuts, else 0
+
+
+def middles(low: Floats, high: Floats) -> Floats:
+    """(..., 5), of levels between these cuts what one parabola about their middle needs.
+
+    With x the distance of eta from the middle of a level, and g half its gap,
+
+        log(sigmoid(eta - low) - sigmoid(eta - high)) = r(x, g) + log(1 - e^-2g)
+        r(x, g) = g - log(2 cosh g + 2 cosh x)  >=  r(x, h) + r(0, g) - r(0, h),      h <= g
+
+    and as long as cosh h <= 2, cosh x + cosh h has a logarithm that is concave in x^2: a parabola in x that touches
+    where x^2 is E[x^2] is below it everywhere, and where h = g above the sum of those of both cuts. h is g of small
+    gaps and stays below WIDEST_HALF_GAP. Given its precision, the highest such parabola is bent by half the gap by MOST_BENT at
+    most, so that cuts can be learnt from sums. Returned are the middle, cosh h, and what is added in height, slope by g
+    being b - a e^-|x| / (1 + 2 cosh h e^-|x| + e^-2|x|): b and a.
+    """
+    g = 0.5 * (high - low)
+    ratio = (g / WIDEST_HALF_GAP) ** SHARPNESS
+    h = g * (1 + ratio) ** (-1 / SHARPNESS)
+    rate = (1 + ratio) ** (-1 / SHARPNESS - 1)  # dh / dg
+    lift = 2 * (np.logaddexp(0, -h) - np.logaddexp(0, -g))
+    slope = 2 * (expit(-g) - rate * expit(-h))
+    return np.stack([0.5 * (low + high), np.cosh(h), h + lift, rate + slope, 2 * rate * np.sinh(h)], axis=-1)
+
+
 def touch_steps(
-    level: Array,
-    mean: Array,
-    squares: Array,
-    cuts: Floats,
-    top: Floats,
-    widths: Floats,
-    seen: Array | None = None,
-    weight: Array | None = None,
-) -> tuple[Array, Array, Array, Floats]:
+    level: Array, mean: Array, squares: Array, steps: Steps, seen: Array | None = None, weight: Array | None = None
+) -> tuple[Array, Array, Array, Array, Floats, Floats]:
     """Parabolas of log(sigmoid(eta - low) - sigmoid(eta - high)), between the cuts below and above a level.
 
-    `level` (n, D) counts from 0 to `top` (D,); cuts (D, C - 1); `widths` (D, C) is log(1 - e^-gap) of levels between
-    two cuts, else 0. Returns the precisions of the part that each cut makes, below and above, the response, and sums
-    (2, D) of constants, and of what they are without the cuts.
+    `level` (n, D) counts from 0. Of levels between two cuts each entry has the higher one of two parabolas: the sum of
+    those of both cuts, or one about the middle (`middles`). Returns precisions of the part that each cut makes, below
+    and above, and of that about the middle, the response, sums (2, D) of constants, and of what they are without the
+    cuts, and (D, C, 2), entries with parabolas about the middle and what half the gap is multiplied by in them.
     """
     if not is_numpy_array(mean):
-        return touch_steps_plain(level, mean, squares, cuts, top, widths, seen, weight)
+        return touch_steps_plain(level, mean, squares, steps, seen, weight)
     from latens.array.kernels import quadratic_bounds_numba
 
-    below, above, response = (np.empty_like(mean) for _ in range(3))
-    sums, counted = np.zeros((2, mean.shape[1])), _counted(mean, seen, weight)
-    quadratic_bounds_numba.touch_steps(level, mean, squares, cuts, top, widths, *counted, below, above, response, sums)
-    return below, above, response, sums
+    below, above, centre, response = (np.empty_like(mean) for _ in range(4))
+    sums, centred = np.zeros((2, mean.shape[1])), np.zeros((*steps.widths.shape, 2))
+    found = (below, above, centre, response, sums, centred)
+    quadratic_bounds_numba.touch_steps(level, mean, squares, *steps, *_counted(mean, seen, weight), *found)
+    return found
 
 
 def touch_steps_plain(
-    level: Array,
-    mean: Array,
-    squares: Array,
-    cuts: Floats,
-    top: Floats,
-    widths: Floats,
-    seen: Array | None = None,
-    weight: Array | None = None,
-) -> tuple[Array, Array, Array, Floats]:
-    below, above, response, free, moved = _steps(level, mean, squares, cuts, top, widths, seen)
-    return below, above, response, np.stack([_summed(free + moved, weight), _summed(free, weight)])
+    level: Array, mean: Array, squares: Array, steps: Steps, seen: Array | None = None, weight: Array | None = None
+) -> tuple[Array, Array, Array, Array, Floats, Floats]:
+    found = _steps(level, mean, squares, steps, seen)
+    sums = np.stack([_summed(found.free + found.moved, weight), _summed(found.free, weight)])
+    here = [array_namespace(mean).astype(level == c, mean.dtype) for c in range(steps.widths.shape[1])]
+    parts = [[_summed(part * own, weight) for part in (found.about, found.lean)] for own in here]
+    centred = np.moveaxis(np.array(parts), 2, 0)
+    return found.below, found.above, found.centre, found.response, sums, centred
 
 
-def steps_constant(
-    level: Array,
-    mean: Array,
-    squares: Array,
-    cuts: Floats,
-    top: Floats,
-    widths: Floats,
-    seen: Array | None = None,
-) -> Array:
+def steps_constant(level: Array, mean: Array, squares: Array, steps: Steps, seen: Array | None = None) -> Array:
     """(n, D), of each entry."""
-    *_, free, moved = _steps(level, mean, squares, cuts, top, widths, seen)
-    return free + moved
+    found = _steps(level, mean, squares, steps, seen)
+    return found.free + found.moved
 
 
-def _steps(
-    level: Array, mean: Array, squares: Array, cuts: Floats, top: Floats, widths: Floats, seen: Array | None
-) -> tuple[Array, Array, Array, Array, Array]:
-    """(n, D) each: precisions below and above, the response, and constants without the cuts, and with them."""
+class _Touched(NamedTuple):
+    """(n, D) each."""
+
+    below: Array  # precisions of the parts of cuts
+    above: Array
+    centre: Array  # and of the one about the middle
+    response: Array
+    free: Array  # constants without the cuts
+    moved: Array  # and what is added with them
+    about: Array  # 1 where the parabola is about the middle
+    lean: Array  # what half the gap is multiplied by there
+
+
+def _steps(level: Array, mean: Array, squares: Array, steps: Steps, seen: Array | None) -> _Touched:
     xp = array_namespace(mean)
-    there, spare = masked(xp.ones_like(mean), seen), xp.maximum(squares - mean**2, xp.zeros_like(mean))
-    low, high, width = steps_about(level, cuts, widths)
-    parts = [there * xp.astype(level > 0, mean.dtype), there * xp.astype(level < like(top, mean), mean.dtype)]
-    curves, free, moved = [], xp.zeros_like(mean), there * width
-    for part, cut, turn in zip(parts, (low, high), (0.5, -0.5), strict=True):
-        squared = spare + (mean - cut) ** 2
-        free = free + part * logistic_constant(squared)
-        curves.append(part * _logistic_curve(squared)[1])
-        moved = moved - cut * (turn * part + 0.5 * curves[-1] * cut)
-    below, above = curves
-    return below, above, 0.5 * (parts[0] - parts[1]) + below * low + above * high, free, moved
+    there, spare = masked(xp.ones_like(mean), seen), xp.maximum(squares - mean**2, xp.zeros_like(mean)) + 1e-12
+    low, high, width = steps_about(level, steps.cuts, steps.widths)
+    middle, wide, lift, slope, fade = _of_levels(level, steps.middles)
+    gap, far = 0.5 * (high - low), xp.sqrt(spare + (mean - middle) ** 2)
+    fall = xp.exp(-far)
+    mass = 1 + fall * (2 * wide + fall)
+    height, lean = lift - far - xp.log(mass), slope - fade * fall / mass
+    bend = -xp.expm1(-far) * (1 + fall) / (far * mass)
+    squared = [spare + (mean - cut) ** 2 for cut in (low, high)]
+    curves, heights = [_logistic_curve(each)[1] for each in squared], [logistic_constant(each) for each in squared]
+    height_of_two = gap + sum(h - 0.5 * t * each for h, t, each in zip(heights, curves, squared, strict=True))
+    about = there * xp.astype((wide > 0) & (height > height_of_two), mean.dtype)
+    rest = there * (1 - about)
+    parts = [rest * xp.astype(level > 0, mean.dtype), rest * xp.astype(level < like(steps.top, mean), mean.dtype)]
+    whole = height + 0.5 * bend * far**2
+    free = about * (whole - gap * (lean + 0.5 * MOST_BENT * gap))
+    moved = there * width + about * (gap * (lean + 0.5 * MOST_BENT * gap) - 0.5 * bend * middle**2)
+    curves = [part * t for part, t in zip(parts, curves, strict=True)]
+    for part, cut, turn, own, t in zip(parts, (low, high), (0.5, -0.5), heights, curves, strict=True):
+        free = free + part * own
+        moved = moved - cut * (turn * part + 0.5 * t * cut)
+    (below, above), centre = curves, about * bend
+    response = 0.5 * (parts[0] - parts[1]) + below * low + above * high + centre * middle
+    return _Touched(below, above, centre, response, free, moved, about, about * (lean + MOST_BENT * gap))
+
+
+def _of_levels(level: Array, values: Floats) -> list[Array]:
+    """(n, D) each: of values (D, C, m) those of each entry's level."""
+    xp, found = array_namespace(level), [0 * level for _ in range(values.shape[2])]
+    for c in range(values.shape[1]):
+        here = xp.astype(level == c, level.dtype)
+        found = [own + here * like(part, level) for own, part in zip(found, values[:, c].T, strict=True)]
+    return found
 
 
 def steps_about(level: Array, cuts: Floats, widths: Floats) -> tuple[Array, Array, Array]:
@@ -250,24 +308,23 @@ def steps_about(level: Array, cuts: Floats, widths: Floats) -> tuple[Array, Arra
     return low, high, width
 
 
-def sum_steps(level: Array, below: Array, above: Array, regressors: Array, n_cuts: int) -> Floats:
-    """(D, C - 1, R), precisions of the parts that touch each cut, times regressors (n, R), summed over rows."""
+def sum_steps(level: Array, below: Array, above: Array, centre: Array, regressors: Array, n_cuts: int) -> Floats:
+    """(D, 2 C - 3, R), precisions times regressors (n, R), summed over rows: of the parts that touch each cut, then of
+    those about the middles of levels between two."""
     if not is_numpy_array(below):
-        return sum_steps_plain(level, below, above, regressors, n_cuts)
+        return sum_steps_plain(level, below, above, centre, regressors, n_cuts)
     from latens.array.kernels import quadratic_bounds_numba
 
-    out = np.zeros((below.shape[1], n_cuts, regressors.shape[1]))
-    quadratic_bounds_numba.sum_steps(level, below, above, np.ascontiguousarray(regressors), out)
+    out = np.zeros((below.shape[1], 2 * n_cuts - 1, regressors.shape[1]))
+    quadratic_bounds_numba.sum_steps(level, below, above, centre, np.ascontiguousarray(regressors), out)
     return out
 
 
-def sum_steps_plain(level: Array, below: Array, above: Array, regressors: Array, n_cuts: int) -> Floats:
-    xp, sums = array_namespace(below), []
-    for c in range(n_cuts):
-        none = xp.zeros_like(below)
-        touching = xp.where(level == c + 1, below, none) + xp.where(level == c, above, none)
-        sums.append(host(cross_sums(regressors, touching)).T)
-    return np.stack(sums, axis=1)
+def sum_steps_plain(level: Array, below: Array, above: Array, centre: Array, regressors: Array, n_cuts: int) -> Floats:
+    xp, none = array_namespace(below), 0 * below
+    of_cuts = [xp.where(level == c + 1, below, none) + xp.where(level == c, above, none) for c in range(n_cuts)]
+    of_levels = [xp.where(level == c, centre, none) for c in range(1, n_cuts)]
+    return np.stack([host(cross_sums(regressors, part)).T for part in (*of_cuts, *of_levels)], axis=1)
 
 
 def masked(values: Array, seen: Array | None) -> Array:

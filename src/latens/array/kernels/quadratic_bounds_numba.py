@@ -15,10 +15,11 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, log_beyond_one, log_normal, shrunk
 
-__all__ = ["sum_steps", "touch_logistic", "touch_rare_counts", "touch_softplus", "touch_steps"]
+__all__ = ["MOST_BENT", "sum_steps", "touch_logistic", "touch_rare_counts", "touch_softplus", "touch_steps"]
 
 N_FACTORS = 512  # numbers up to 2 whose product is still in range
 LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
+MOST_BENT = 1.0  # what is said of half the gap of a level is bent by no more, whatever the precision of its parabola
 
 
 @nb.njit(**COMPILED)
@@ -119,22 +120,24 @@ def touch_rare_counts(y, mean, squares, size, seen, weight, precision, sums):
 
 
 @nb.njit(**COMPILED)
-def touch_steps(level, mean, squares, cuts, top, widths, seen, weight, below, above, response, sums):
+def touch_steps(
+    level, mean, squares, cuts, top, widths, middles, seen, weight, below, above, centre, response, sums, centred
+):
     """Of log(sigmoid(eta - low) - sigmoid(eta - high)), low and high being the cuts below and above an entry's level.
 
     level, mean, squares (n, D); cuts (D, C - 1); top (D,), the last level; widths (D, C), log(1 - e^-gap) of levels
-    between two cuts. below, above (n, D): precisions of the two parts, of which `below` may be `squares`; sums (2, D):
-    of constants, and of what they are without the cuts.
+    between two cuts; middles (D, C, 5), of the parabola about their middle, whose second is 0 where there is none.
+    below, above, centre (n, D): precisions of the two parts that cuts make, or of the one about the middle; sums
+    (2, D): of constants, and of what they are without the cuts; centred (D, C, 2): entries with the latter, and what
+    half the gap is multiplied by in them.
     """
     n, d = mean.shape
     keep, at, spare = np.empty(d), np.empty(d), np.empty(d)
-    has, cut, xi, power, curve = (
-        np.empty((2, d)),
-        np.empty((2, d)),
-        np.empty((2, d)),
-        np.empty((2, d)),
-        np.empty((2, d)),
-    )
+    width, gap, pulled = np.empty(d), np.empty(d), np.empty(d)
+    has, cut, xi = np.empty((2, d)), np.empty((2, d)), np.empty((2, d))
+    power, curve, high = np.empty((2, d)), np.empty((2, d)), np.empty((2, d))
+    middle, wide, height, slope, fade = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    far, fall, bend, mass, use, lean = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for i in range(n):
         there, times = seen[min(i, len(seen) - 1)], weight[i] if len(weight) else 1.0
         for j in range(d):
@@ -147,32 +150,59 @@ def touch_steps(level, mean, squares, cuts, top, widths, seen, weight, below, ab
             has[1, j] = 1.0 if c < top[j] else 0.0
             cut[0, j] = cuts[j, max(c - 1, 0)]
             cut[1, j] = cuts[j, min(c, len(cuts[j]) - 1)]
+            about = middles[j, c]
+            middle[j], wide[j], height[j], slope[j], fade[j] = about[0], about[1], about[2], about[3], about[4]
+            width[j] = widths[j, c]
         for side in range(2):
-            own, place = xi[side], cut[side]
+            own, place, drop, bent, lost = xi[side], cut[side], power[side], curve[side], high[side]
             for j in range(d):
                 own[j] = np.sqrt(spare[j] + (at[j] - place[j]) * (at[j] - place[j]))
-            drop, bent = power[side], curve[side]
             for j in range(d):
-                drop[j], loss = shrunk(own[j])
-                bent[j] = loss / ((1.0 + drop[j]) * (2.0 * own[j]))
+                drop[j], less = shrunk(own[j])
+                bent[j] = less / ((1.0 + drop[j]) * (2.0 * own[j]))
             for j in range(d):
-                part = keep[j] * has[side, j]
-                high = times * part * (0.5 * own[j] * (bent[j] * own[j] - 1.0) - log_beyond_one(drop[j]))
-                sums[1, j] += high
-                bent[j] *= part
-                turn = 0.5 if side == 0 else -0.5
-                sums[0, j] += high - times * place[j] * (turn * part + 0.5 * bent[j] * place[j])
+                lost[j] = 0.5 * own[j] + log_beyond_one(drop[j])
         for j in range(d):
-            sums[0, j] += times * keep[j] * widths[j, int(level[i, j])]
-            below[i, j], above[i, j] = curve[0, j], curve[1, j]
-            half = 0.5 * keep[j] * (has[0, j] - has[1, j])
-            response[i, j] = half + curve[0, j] * cut[0, j] + curve[1, j] * cut[1, j]
+            far[j] = np.sqrt(spare[j] + (at[j] - middle[j]) * (at[j] - middle[j]))
+        for j in range(d):
+            fall[j], less = shrunk(far[j])
+            mass[j] = 1.0 + fall[j] * (2.0 * wide[j] + fall[j])
+            bend[j] = less * (1.0 + fall[j]) / (far[j] * mass[j])
+        for j in range(d):
+            height[j] -= far[j] + log_normal(mass[j])
+            gap[j] = 0.5 * (cut[1, j] - cut[0, j])
+            higher = height[j] > gap[j] - high[0, j] - high[1, j]
+            use[j] = keep[j] if higher and wide[j] > 0 else 0.0
+        for j in range(d):
+            whole = height[j] + 0.5 * bend[j] * far[j] * far[j]
+            bend[j] *= use[j]
+            lean[j] = slope[j] - fade[j] * fall[j] / mass[j]
+            sums[0, j] += times * (keep[j] * width[j] + use[j] * whole - 0.5 * bend[j] * middle[j] * middle[j])
+            sums[1, j] += times * use[j] * (whole - gap[j] * (lean[j] + 0.5 * MOST_BENT * gap[j]))
+            pulled[j] = bend[j] * middle[j]
+        for side in range(2):
+            own, place, bent, lost, parts, turn = xi[side], cut[side], curve[side], high[side], has[side], 0.5 - side
+            for j in range(d):
+                part = (keep[j] - use[j]) * parts[j]
+                free = times * part * (0.5 * bent[j] * own[j] * own[j] - lost[j])
+                bent[j] *= part
+                sums[1, j] += free
+                sums[0, j] += free - times * place[j] * (turn * part + 0.5 * bent[j] * place[j])
+                pulled[j] += turn * part + bent[j] * place[j]
+        for j in range(d):
+            below[i, j], above[i, j], centre[i, j], response[i, j] = curve[0, j], curve[1, j], bend[j], pulled[j]
+            if use[j] > 0:
+                own = centred[j, int(level[i, j])]
+                own[0] += times
+                own[1] += times * (lean[j] + MOST_BENT * gap[j])
 
 
 @nb.njit(**COMPILED)
-def sum_steps(level, below, above, regressors, out):
-    """Precisions of the parts that touch each cut, times regressors (n, R), added to out (D, C - 1, R)."""
+def sum_steps(level, below, above, centre, regressors, out):
+    """Precisions of the parts that touch each cut, and of those about the middle of levels between two, times
+    regressors (n, R), added to out (D, 2 C - 3, R): cuts first."""
     n, d = below.shape
+    n_cuts = (out.shape[1] + 1) // 2
     for i in range(n):
         row = regressors[i]
         for j in range(d):
@@ -183,5 +213,9 @@ def sum_steps(level, below, above, regressors, out):
                     own[r] += t * row[r]
             if above[i, j] > 0:
                 own, t = out[j, c], above[i, j]
+                for r in range(len(row)):
+                    own[r] += t * row[r]
+            if centre[i, j] > 0:
+                own, t = out[j, n_cuts + c - 1], centre[i, j]
                 for r in range(len(row)):
                     own[r] += t * row[r]

@@ -20,7 +20,7 @@ References: Neal (2001); Grosse, Ghahramani & Adams (2015) for the two direction
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -145,6 +145,7 @@ class _Codes:
     model: Any
     batch: Any
     q: Any
+    last_found: list[tuple[float, Any, tuple[float, Any]]] = field(default_factory=list, repr=False)
 
     def first(self, rng: np.random.Generator) -> tuple[Any, Any]:
         return self.model.draw_at(0.0, self.q.sample(rng), self.batch, None, rng)  # type: ignore[no-any-return]
@@ -157,11 +158,21 @@ class _Codes:
         return local, stats
 
     def level(self, t: float, state: tuple[Any, Any]) -> float:
-        return 0.0 if t == 0 else collapsed(self.model, t * state[1], self.q.n_components)[0]
+        return 0.0 if t == 0 else self._collapsed(t, state[1])[0]
 
     def step(self, t: float, state: tuple[Any, Any], rng: np.random.Generator) -> tuple[Any, Any]:
-        point = collapsed(self.model, t * state[1], self.q.n_components)[1].sample(rng)
+        point = self._collapsed(t, state[1])[1].sample(rng)
         return self.model.draw_at(t, point, self.batch, state[0], rng)  # type: ignore[no-any-return]
+
+    def _collapsed(self, t: float, stats: Any) -> tuple[float, Any]:
+        """What a weight asks at a new temperature first, the step from there asks again."""
+        for at, own, found in self.last_found:
+            if at == t and own is stats:
+                return found
+        found = collapsed(self.model, t * stats, self.q.n_components)
+        if not self.last_found or self.last_found[0][1] is not stats:
+            self.last_found[:] = [(t, stats, found)]
+        return found
 
 
 @dataclass(frozen=True)

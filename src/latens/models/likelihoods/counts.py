@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.special import betainc, gammaincc, ndtri
+from scipy.special import betainc, gammaincc, log_ndtr, ndtri
 from scipy.stats import nbinom, poisson
 
 from latens.array import Array, Floats, Index
@@ -56,6 +56,9 @@ LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
+# sd of a log rate above its middle, and units above it, that its mean goes by, even where no count was as large
+FAR_ABOVE, MOST_ABOVE = 2.0, 1.0
+SAFE = 8.0  # sd beyond which nothing is left of a mean or a variance
 LEAST_SPREAD = 0.1  # variance of log rates above which moments do not tell the limits of counts
 SIZE_OF_NORMAL = 30.0  # of gamma noise, from which it is as good as log-normal
 LOG_OF_MANY = 3.0  # log of counts from which they are as good as continuous
@@ -83,6 +86,8 @@ class Counts(Likelihood):
     # both are those of the bound
     ratio: Floats | None = sized("d", default=None)
     shift: Floats | None = sized("d", default=None)
+    # logarithm of the largest count that rows show, by the unit of exposure; None: not known
+    most: Floats | None = sized("d", default=None)
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:
@@ -125,7 +130,37 @@ class Counts(Likelihood):
         xp, shift, spread = array_namespace(mean), self._shift(columns, mean), self._spread(columns, mean)
         wide = xp.clip(variance, 0.0, LARGEST_LOG)
         level = xp.exp(xp.clip(mean + shift + 0.5 * wide, -LARGEST_LOG, LARGEST_LOG))
-        return level, level + level**2 * xp.expm1(spread + wide)
+        expected = level, level + level**2 * xp.expm1(spread + wide)
+        return expected if self.most is None else self._supported(mean + shift, wide, columns, expected, self.most)
+
+    def _supported(
+        self, log_mean: Array, wide: Array, columns: Columns, expected: tuple[Array, Array], most: Floats
+    ) -> tuple[Array, Array]:
+        """Mean and variance, rates far above all counts of the column being counted as `most` or a little more.
+
+        The mean of a rate whose logarithm varies by several units is that of a tail beyond anything that was seen:
+        thousands of times the largest count, and above the limits that 95 % fall below.
+        """
+        gamma, tau = host(self._gamma(log_mean)) > 0, np.maximum(columns.noise.mean, LEAST_TAU)
+        normal = np.where(gamma, 0.0, 1 / tau)
+        level, variance = host(log_mean) - 0.5 * normal, np.maximum(host(wide) + normal, np.finfo(float).tiny)
+        sd = np.sqrt(variance)
+        offset = 0.0 if columns.offset is None else host(columns.offset)
+        top = np.maximum(most + offset, level + np.minimum(FAR_ABOVE * sd, MOST_ABOVE))
+        reach = (top - level) / sd
+        near = reach < 2 * sd + SAFE
+        if not near.any():
+            return expected
+        level, variance, sd, top, reach = (part[near] for part in (level, variance, sd, top, reach))
+        beyond, parts = log_ndtr(-reach), []
+        for power in (1, 2):  # E[min(rate, e^top)^power]
+            below = power * level + 0.5 * power**2 * variance + log_ndtr(reach - power * sd)
+            parts.append(np.exp(np.minimum(np.logaddexp(below, power * top + beyond), power * LARGEST_LOG)))
+        first, second = parts
+        grown = 1 + np.broadcast_to(np.where(gamma, 1 / np.maximum(self._size(columns), LEAST_TAU), 0.0), near.shape)
+        found = [np.array(host(part)) for part in expected]
+        found[0][near], found[1][near] = first, first + np.maximum(second * grown[near] - first**2, 0.0)
+        return like(found[0], log_mean), like(found[1], log_mean)
 
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
         xp, mean, tau = array_namespace(rows.x), at.mean(), like(at.columns.noise.mean, rows.x)
@@ -152,8 +187,8 @@ class Counts(Likelihood):
         return masked(slope, rows.seen), masked(bend, rows.seen)
 
     def only(self, columns: slice) -> Counts:
-        ratio, shift = (None if part is None else part[columns] for part in (self.ratio, self.shift))
-        return type(self)(self.rare[columns], ratio, shift)
+        known = (None if part is None else part[columns] for part in (self.ratio, self.shift, self.most))
+        return type(self)(self.rare[columns], *known)
 
     def answering(
         self, rows: Rows, mean: Floats, variance: Floats, columns: Columns, prior: tuple[float, float | Floats]
@@ -171,7 +206,10 @@ class Counts(Likelihood):
             own = some_columns(rows, common)
             height = log_normal_height(own, mean[:, common], variance[:, common], tau[common])
             log_normal[common] = height > gamma.height(shift, size)[common]
-        return replace(self, ratio=np.where(log_normal, 0.0, size / tau), shift=np.where(log_normal, 0.0, shift))
+        largest = np.log(np.where(host(rows.mask) > 0, np.maximum(rows.x, 1.0), 1.0))
+        most = np.max(largest if columns.offset is None else largest - columns.offset, axis=0)
+        ratio, shift = (np.where(log_normal, 0.0, part) for part in (size / tau, shift))
+        return replace(self, ratio=ratio, shift=shift, most=most)
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)

@@ -38,6 +38,7 @@ class Columns:
     noise: Any  # Gamma or Known (D,): the precision tau
     given: Array | None = None  # (n, D), precisions that were given entry by entry
     parameters: Any = None  # those of the likelihood, where it has some
+    offset: Array | None = None  # (n, 1), what an exposure adds to eta, which holds it; None: nothing
     # in answers about entries: `Regressors` of the rows, from which eta is made, and codes (n, K) that were drawn
     regressors: Any = None
     drawn: Array | None = None

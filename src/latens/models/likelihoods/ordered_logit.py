@@ -12,13 +12,18 @@ best at xi^2 = E[psi^2]; the lowest level has no first part, the highest no seco
 levels it is a yes/no column. Only differences of cuts and eta matter: cuts are counted from their mean, weighted by how
 many entries lie next to each, so that levels of eta and gaps between cuts hardly depend on each other.
 
-Given xi the bound is concave in the cuts: with n_c entries at level c, T_j and E_j sums of t and of t E[eta] over the
-parts that have cut j, a step is where
+Two parabolas are loose where eta lies between the cuts and is uncertain. The first two parts together also have one
+parabola about the middle of a level (`quadratic_bounds.middles`), and each entry has whichever is higher:
+
+    k + l (g - g_0) - (g - g_0)^2 / 2 - t (eta - middle)^2 / 2,      g = (cut_c - cut_{c-1}) / 2, g_0 where it touches
+
+Given xi, t, k and l the bound is concave in the cuts: with n_c entries at level c, T_j and E_j sums of t and t E[eta]
+over the parts that have cut j, a step is where
 
     sum_j (n_j - n_{j+1}) cut_j / 2 - T_j cut_j^2 / 2 + E_j cut_j  +  sum_{0<c<C-1} n_c log(1 - e^-(cut_c - cut_{c-1}))
 
-and the logarithm of the prior of the cuts are highest. That prior is normal of variance 100, and counts half an entry
-more at each level between two cuts.
+over entries of two parabolas, the like sums of the others, and the logarithm of the prior of the cuts are highest.
+That prior is normal of variance 100, and counts half an entry more at each level between two cuts.
 """
 
 from __future__ import annotations
@@ -34,7 +39,16 @@ from scipy.special import ndtri
 
 from latens.array import Array, Floats
 from latens.array.fields import positive, record, sized
-from latens.array.kernels.quadratic_bounds import masked, steps_about, steps_constant, sum_steps, touch_steps
+from latens.array.kernels.quadratic_bounds import (
+    MOST_BENT,
+    Steps,
+    masked,
+    middles,
+    steps_about,
+    steps_constant,
+    sum_steps,
+    touch_steps,
+)
 from latens.array.special import expit, softplus
 from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows
@@ -88,6 +102,12 @@ class Cuts(Parameters):
         inner, end = np.log(-np.expm1(-self.gaps)), np.zeros((len(self.gaps), 1))
         return np.concatenate([end, np.where(self.shares[:, 1:] > 0, inner, 0.0), end], axis=1)
 
+    @cached_property
+    def steps(self) -> Steps:
+        about = np.zeros((*self.widths.shape, 5))
+        about[:, 1:-1] = middles(self.values[:, :-1], self.values[:, 1:]) * (self.shares[:, 1:] > 0)[..., None]
+        return Steps(self.values, self.top, self.widths, about)
+
     def only(self, columns: slice) -> Cuts:
         return Cuts(self.gaps[columns], self.shares[columns])
 
@@ -95,42 +115,37 @@ class Cuts(Parameters):
         known = _Known.of(sums, self)
         level = known.base + np.sum(known.half * self.values - 0.5 * known.weight * self.values**2, axis=1)
         level += np.sum(known.counts * self.widths, axis=1)
-        return replace(sums, level=level, pull=known.pull + np.einsum("dc,dcr->dr", self.values, known.pulls))
+        level += np.sum(0.5 * self.gaps * (known.lean - 0.25 * known.bent * self.gaps), axis=1)
+        level -= np.sum(0.5 * known.held * self.centres**2, axis=1)
+        moved = np.einsum("dc,dcr->dr", self.values, known.pulls)
+        moved += np.einsum("dc,dcr->dr", self.centres, known.pulls_about)
+        return replace(sums, level=level, pull=known.pull + moved)
 
-    def _parabola(self, sums: Any, coefficients: Floats) -> tuple[Floats, Floats, Floats]:
-        """What the bound with the prior is in the cuts: sum pull cut - weight cut^2 / 2 + inner log(1 - e^-gap).
-
-        Pull and weight are (D, C - 1), 0 and 1 where a column has no such cut; `inner` is (D, C - 2).
-        """
-        known, real = _Known.of(sums, self), self.shares > 0
-        pull = known.half + np.einsum("dcr,dr->dc", known.pulls, coefficients)
-        inner = np.where(real[:, 1:], known.counts[:, 1:-1] + PRIOR_ENTRIES, 0.0)
-        return np.where(real, pull, 0.0), np.where(real, known.weight + PRIOR_PRECISION, 1.0), inner
+    @property
+    def centres(self) -> Floats:
+        """(D, C - 2), between two cuts."""
+        return np.asarray(0.5 * (self.values[:, :-1] + self.values[:, 1:]))
 
     def slopes(self, sums: Any, coefficients: Floats) -> dict[str, Floats]:
-        pull, weight, inner = self._parabola(sums, coefficients)
-        each = np.where(self.shares > 0, pull - weight * self.values, 0.0)
+        parabola = _Parabola.of(sums, self, coefficients)
+        each = parabola.slopes(self)
         after, moved = (np.cumsum(part[:, :0:-1], axis=1)[:, ::-1] for part in (each, self.shares))
-        return {"gaps": after - moved * each.sum(axis=1, keepdims=True) + inner / np.expm1(self.gaps)}
+        push = parabola.inner / np.expm1(self.gaps)
+        return {"gaps": after - moved * each.sum(axis=1, keepdims=True) + push}
 
     def improved(self, sums: Any, coefficients: Floats) -> Cuts:
-        (pull, weight, inner), real = self._parabola(sums, coefficients), self.shares > 0
-
-        def height(at: Cuts) -> Floats:
-            near = np.where(real, pull * at.values - 0.5 * weight * at.values**2, 0.0)
-            return np.asarray(near.sum(axis=1) + np.sum(inner * np.log(-np.expm1(-at.gaps)), axis=1))
-
+        parabola, real = _Parabola.of(sums, self, coefficients), self.shares > 0
         now = self
         for _ in range(MOST_STEPS):
-            step = np.where(real[:, 1:], np.diff(_newton(now, pull, weight, inner, real), axis=1), 0.0)
+            step = np.where(real[:, 1:], np.diff(_newton(now, parabola), axis=1), 0.0)
             far = np.any(np.abs(step) > LAST_STEP * (1 + now.gaps), axis=1)
             if not far.any():
                 break
-            before, length = height(now), far.astype(float)
+            before, length = parabola.height(now), far.astype(float)
             least = before - ROUNDING * (1 + np.abs(before))
             for _ in range(MOST_SHORTENINGS):
                 gaps = now.gaps + length[:, None] * step
-                reached = height(Cuts(np.maximum(gaps, np.finfo(float).tiny), self.shares))
+                reached = parabola.height(Cuts(np.maximum(gaps, np.finfo(float).tiny), self.shares))
                 lower = far & (np.any(gaps <= 0, axis=1) | ~(reached >= least))
                 if not lower.any():
                     break
@@ -146,18 +161,59 @@ class Cuts(Parameters):
         return near + PRIOR_ENTRIES * float(self.widths.sum())
 
 
-def _newton(at: Cuts, pull: Floats, weight: Floats, inner: Floats, real: Any) -> Floats:
+@dataclass(frozen=True)
+class _Parabola:
+    """The bound with the prior as a function of the cuts; numbers are 0 where there is no cut.
+
+    It is made of parabolas, of single cuts and of gaps and middles of levels, and of `inner` log(1 - e^-gap).
+    """
+
+    pull: Floats  # (D, C - 1), of single cuts
+    weight: Floats  # (D, C - 1); 1 where there is no cut
+    lean: Floats  # (D, C - 2), of half the gap of levels
+    bent: Floats
+    pull_about: Floats  # (D, C - 2), of the middles of levels
+    held: Floats
+    inner: Floats  # (D, C - 2), entries in the gaps
+
+    @classmethod
+    def of(cls, sums: Any, cuts: Cuts, coefficients: Floats) -> _Parabola:
+        known, real = _Known.of(sums, cuts), cuts.shares > 0
+        pull, about = (np.einsum("dcr,dr->dc", part, coefficients) for part in (known.pulls, known.pulls_about))
+        inner = np.where(real[:, 1:], known.counts[:, 1:-1] + PRIOR_ENTRIES, 0.0)
+        weight = np.where(real, known.weight + PRIOR_PRECISION, 1.0)
+        return cls(np.where(real, known.half + pull, 0.0), weight, known.lean, known.bent, about, known.held, inner)
+
+    def height(self, at: Cuts) -> Floats:
+        """(D,)"""
+        cuts, gaps, middle = at.values, 0.5 * at.gaps, at.centres
+        near = np.sum(np.where(at.shares > 0, cuts * (self.pull - 0.5 * self.weight * cuts), 0.0), axis=1)
+        about = gaps * (self.lean - 0.5 * self.bent * gaps) + middle * (self.pull_about - 0.5 * self.held * middle)
+        return np.asarray(near + np.sum(about + self.inner * np.log(-np.expm1(-at.gaps)), axis=1))
+
+    def slopes(self, at: Cuts) -> Floats:
+        """(D, C - 1), by the cuts, without entries in the gaps."""
+        own = np.where(at.shares > 0, self.pull - self.weight * at.values, 0.0)
+        lean = 0.5 * (self.lean - 0.5 * self.bent * at.gaps)
+        about = 0.5 * (self.pull_about - self.held * at.centres)
+        own[:, :-1] += about - lean
+        own[:, 1:] += about + lean
+        return own
+
+
+def _newton(at: Cuts, parabola: _Parabola) -> Floats:
     """(D, C - 1), Newton's step from these cuts, under the constraint that their weighted mean stays 0.
 
     The matrix of second derivatives is tridiagonal.
     """
     grown = np.expm1(at.gaps)
-    push, bend = inner / grown, inner * (grown + 1) / grown**2
-    none = np.zeros((len(pull), 1))
-    slope = np.where(real, pull - weight * at.values, 0.0)
-    slope += np.concatenate([none, push], axis=1) - np.concatenate([push, none], axis=1)
-    middle = weight + np.concatenate([none, bend], axis=1) + np.concatenate([bend, none], axis=1)
-    free, back = _solved(middle, bend, np.stack([slope, at.shares]))
+    push, bend = parabola.inner / grown, parabola.inner * (grown + 1) / grown**2
+    none = np.zeros((len(push), 1))
+    slope = parabola.slopes(at) + np.concatenate([none, push], axis=1) - np.concatenate([push, none], axis=1)
+    by_gap, by_middle = bend + 0.25 * parabola.bent, 0.25 * parabola.held
+    each = by_gap + by_middle
+    middle = parabola.weight + np.concatenate([none, each], axis=1) + np.concatenate([each, none], axis=1)
+    free, back = _solved(middle, by_gap - by_middle, np.stack([slope, at.shares]))
     held = np.sum(at.shares * free, axis=1) / np.sum(at.shares * back, axis=1)
     return np.asarray(free - held[:, None] * back)
 
@@ -186,14 +242,27 @@ class _Known:
     weight: Floats  # (D, C - 1), T_j: sums of t over the logistic parts with cut j
     pulls: Floats  # (D, C - 1, R), sums of t times regressors over the same parts
     half: Floats  # (D, C - 1), (n_j - n_{j+1}) / 2, which does not depend on xi
+    # (D, C - 2), of parabolas about the middle: what half the gap is multiplied by, and its square; the precisions
+    lean: Floats
+    bent: Floats
+    held: Floats
+    pulls_about: Floats  # (D, C - 2, R), precisions times regressors
 
     @classmethod
     def of(cls, sums: Any, cuts: Cuts) -> _Known:
         (d, c), r = cuts.shares.shape, sums.pull.shape[1]
-        base, counts, pull, products = np.split(sums.own, np.cumsum([1, c + 1, r]), axis=1)
-        products = products.reshape(d, c, r + 1)
-        half = np.where(cuts.shares > 0, 0.5 * (counts[:, :-1] - counts[:, 1:]), 0.0)
-        return cls(base[:, 0], counts, pull, products[:, :, 0], products[:, :, 1:], half)
+        own = np.zeros((d, 2 + c + r + (2 * c - 1) * (r + 1) + 2 * (c - 1)))
+        own[:, : sums.own.shape[1]] = sums.own  # files of earlier versions end before parabolas about the middle
+        base, counts, pull, products, about = np.split(own, np.cumsum([1, c + 1, r, (2 * c - 1) * (r + 1)]), axis=1)
+        products, (centred, lean) = products.reshape(d, -1, r + 1), np.moveaxis(about.reshape(d, -1, 2), 2, 0)
+        of_two = counts.copy()
+        of_two[:, 1:-1] -= centred
+        half = np.where(cuts.shares > 0, 0.5 * (of_two[:, :-1] - of_two[:, 1:]), 0.0)
+        (weight, pulls), (held, pulls_about) = (
+            (part[:, :, 0], part[:, :, 1:]) for part in (products[:, :c], products[:, c:])
+        )
+        bent = MOST_BENT * centred
+        return cls(base[:, 0], counts, pull, weight, pulls, half, lean, bent, held, pulls_about)
 
 
 @record(eq=False)
@@ -252,8 +321,9 @@ class OrderedLogit(Likelihood):
 
     def tangent(self, rows: Rows, at: Predictor) -> Tangent:
         cuts, level, mean = at.columns.parameters, self._levels(rows), at.mean()
-        known = (cuts.values, cuts.top, cuts.widths)
-        below, above, response, (sums, base) = touch_steps(level, mean, at.square(), *known, rows.seen, rows.weight)
+        touched = touch_steps(level, mean, at.square(), cuts.steps, rows.seen, rows.weight)
+        below, above, centre, response, (sums, base), centred = touched
+        about = centred[:, 1:-1].reshape(len(centred), -1)
 
         def own(part: Rows, regressors: Array) -> Floats:
             """(D, .), the sums that `_Known.of` takes apart again."""
@@ -263,10 +333,10 @@ class OrderedLogit(Likelihood):
             counts = host(part.cached(f"counts {self._key}", lambda: self._counts(part)))
             halves = part.cached(f"halves {self._key}", lambda: self._halves(part))
             pull = cross_sums(weighted, halves).T
-            products = sum_steps(level, below, above, counted, cuts.values.shape[1])
-            return np.concatenate([base[:, None], counts, pull, products.reshape(len(pull), -1)], axis=1)
+            products = sum_steps(level, below, above, centre, counted, cuts.values.shape[1])
+            return np.concatenate([base[:, None], counts, pull, products.reshape(len(pull), -1), about], axis=1)
 
-        return Tangent(response, below + above, sums, at=at, own=own)
+        return Tangent(response, below + above + centre, sums, at=at, own=own)
 
     def _counts(self, rows: Rows) -> Floats:
         """(D, C), entries at each level."""
@@ -281,9 +351,8 @@ class OrderedLogit(Likelihood):
         return masked(0.5 * ends, rows.seen)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:
-        at, cuts = tangent.at, tangent.at.columns.parameters
-        known = (cuts.values, cuts.top, cuts.widths)
-        return steps_constant(self._levels(rows), at.mean(), at.square(), *known, rows.seen)
+        at = tangent.at
+        return steps_constant(self._levels(rows), at.mean(), at.square(), at.columns.parameters.steps, rows.seen)
 
     def chances(self, eta: Array, columns: Columns) -> list[Array]:
         """(n, D) each: the probability of every level, 0 where a column does not have it."""

@@ -337,10 +337,18 @@ class ViewStatistics(Statistics):
     way: Floats | None = sized("d 3", default=None)  # how far the noise should go: `Tangent.way`
 
     def __add__(self, other: Self) -> Self:
-        """Files of earlier versions have no `way`; without that of some rows, that of all is not known."""
-        if (self.way is None) is (other.way is None):
-            return super().__add__(other)
-        return replace(self, way=None) + replace(other, way=None)
+        """Files of earlier versions have no `way`; without that of some rows, that of all is not known.
+
+        Their `own` may end sooner, before sums that were 0 then.
+        """
+        if (self.way is None) is not (other.way is None):
+            return replace(self, way=None) + replace(other, way=None)
+        one, two = self.own, other.own
+        if one is not None and two is not None and one.shape != two.shape:
+            most = max(one.shape[1], two.shape[1])
+            one, two = (np.pad(part, ((0, 0), (0, most - part.shape[1]))) for part in (one, two))
+            return replace(self, own=one) + replace(other, own=two)
+        return super().__add__(other)
 
     def at(self, p: ViewPosterior) -> ViewStatistics:
         """The sums where the likelihood has the parameters of that posterior."""

@@ -46,6 +46,9 @@ def _answering(places: Sequence[tuple[View, tuple[Array, Array, Columns]]], rows
     if rows is None or not isinstance(view.likelihood, Counts):
         return view
     mean, variance = (np.concatenate([host(place[side]) for _, place in places]) for side in (0, 1))
+    offsets = [place[2].offset for _, place in places]
+    if offsets[0] is not None:
+        columns = replace(columns, offset=np.concatenate([host(offset) for offset in offsets]))
     likelihood = view.likelihood.answering(rows, mean, variance, columns, view.noise)
     return replace(view, likelihood=likelihood)
 

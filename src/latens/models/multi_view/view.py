@@ -57,7 +57,9 @@ class View:
 
         `p` is the posterior of the view, `at` the regressors of rows whose entries are asked for, `drawn` their codes.
         """
-        return Columns(p.noise, None if batch is None else self.given_precision(batch), p.parameters, at, drawn)
+        if batch is None:
+            return Columns(p.noise, None, p.parameters, None, at, drawn)
+        return Columns(p.noise, self.given_precision(batch), p.parameters, self.log_exposure(batch), at, drawn)
 
     def log_exposure(self, batch: Rows) -> Array | None:
         """(n, 1), what is added to eta; None where rows bring none."""
