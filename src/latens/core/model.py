@@ -195,6 +195,9 @@ class Crossing(Protocol):
 
     def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]: ...
 
+    def crosses_unmoved(self, sample: Rows) -> bool:
+        """Whether starts but the first are crossed as they are: moves of their own take longer than they are worth."""
+
 
 @dataclass(frozen=True)
 class Proposal:

@@ -19,22 +19,30 @@ Step = Callable[[Fit], Fit]
 
 
 def crossed_in_turn(
-    fits: Sequence[Fit], first: Step, further: Step, again: Step, crossed: Callable[[Fit, Fit], Fit], tol: float
+    fits: Sequence[Fit],
+    first: Step,
+    further: Step,
+    again: Step,
+    crossed: Callable[[Fit, Fit], Fit],
+    tol: float,
+    *,
+    unmoved: bool = False,
 ) -> list[Fit]:
     """Fits that get higher than all before them, after moves and crossings.
 
-    All have `first` moves and the first fit `further` ones. `crossed(best, other)` is the best fit itself or a higher
-    one, which is moved `again`. What is done for a fit depends on it and on those before it alone: more starts never
-    end lower.
+    All have `first` moves, or with `unmoved` the first fit alone has, and the first fit `further` ones.
+    `crossed(best, other)` is the best fit itself or a higher one. Whatever is above all before it is moved `again`,
+    unless it had its moves. What is done for a fit depends on it and on those before it alone: more starts never end
+    lower.
     """
     done, found = list[Fit](), list[Fit]()
     try:
         for fit in fits:
-            done.append(first(fit))
+            done.append(fit if unmoved and done else first(fit))
             if _is_over(done[-1]):
                 return [*fits, *done]
         for fit in done:
-            found.append(_next(found[-1], fit, again, crossed) if found else further(fit))
+            found.append(_next(found[-1], fit, again, crossed, unmoved) if found else further(fit))
             if _is_over(found[-1]):
                 break
     except KeyboardInterrupt:
@@ -45,10 +53,11 @@ def crossed_in_turn(
     return records(found, tol)
 
 
-def _next(best: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit]) -> Fit:
-    best, other = (fit, best) if fit.elbo > best.elbo else (best, fit)
+def _next(before: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit], unmoved: bool) -> Fit:
+    best, other = (fit, before) if fit.elbo > before.elbo else (before, fit)
     found = crossed(best, other)
-    return again(found) if found.elbo > best.elbo and not _is_over(found) else found
+    had_moves = before if unmoved else best
+    return again(found) if found.elbo > had_moves.elbo and not _is_over(found) else found
 
 
 def _is_over(fit: Fit) -> bool:

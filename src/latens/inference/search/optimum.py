@@ -341,9 +341,8 @@ class Search:
             options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
             move = partial(self._moved, **options, rare=rare, notify=notify)
             first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
-            fits = crossed_in_turn(
-                chosen, first, further, again, partial(self._crossing, ascent, sample, notify), self.tol
-            )
+            crossing, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
+            fits = crossed_in_turn(chosen, first, further, again, crossing, self.tol, unmoved=unmoved)
             return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
