@@ -98,6 +98,11 @@ def test_a_named_model_is_fitted(model: str, words: str, numbers: Path) -> None:
                                                               "gaussianmixture"}  # fmt: skip
 
 
+def test_columns_of_a_file_have_noise_of_their_own(numbers: Path) -> None:
+    done("fit", numbers, "--model", "binary-factors", "-k", "2", "--report", "none", "--out", "m.latens")
+    assert np.shape(latens.load("m.latens").noise_variance_) == (3,)
+
+
 def test_regression_predicts_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
