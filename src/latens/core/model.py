@@ -215,6 +215,8 @@ class Proposal:
 class Removal(Proposal):
     """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
 
+    n_steps_low: int = 0  # iterations for which it may be far lower than the fit: others have not changed by then
+
 
 @runtime_checkable
 class Fading(Protocol):
