@@ -145,3 +145,8 @@ def test_stability_is_told_on_the_page_where_asked_for(home: Path) -> None:
     refused = call("report", home / "two.latens", "--stability", "--out", home / "x.html")
     assert refused.exit_code == 2
     assert "--data FILE" in refused.output
+
+
+def test_causes_have_noise_by_column_as_where_they_were_chosen(numbers: Path) -> None:
+    done("fit", numbers, "--model", "binary-factors", "-k", "2", "--report", "none", "--out", "m.latens")
+    assert np.shape(latens.load("m.latens").noise_variance_) == (3,)

@@ -67,7 +67,11 @@ MODELS = {
         "FactorAnalysis", "a few factors behind many numbers", "factor", NUMBERS, (("prior", "ard"),)
     ),
     "binary-factors": NamedModel(
-        "BinaryFactorAnalysis", "numbers as sums of causes that are on or off", "cause", (*NUMBERS, "binary")
+        "BinaryFactorAnalysis",
+        "numbers as sums of causes that are on or off",
+        "cause",
+        (*NUMBERS, "binary"),
+        (("noise", "diagonal"),),  # columns of a file have no common unit
     ),
     "noisy-or": NamedModel("NoisyOr", "hidden causes of yes/no rows", "cause", ("binary", "category")),
     "noisy-ica": NamedModel("NoisyICA", "independent sources in sensors or signals", "source", NUMBERS),

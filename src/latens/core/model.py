@@ -219,6 +219,9 @@ class Crossing(Protocol):
 
     def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]: ...
 
+    def crosses_unmoved(self, sample: Rows) -> bool:
+        """Whether starts but the first are crossed as they are: moves of their own take longer than they are worth."""
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -235,6 +238,8 @@ class Proposal:
 @dataclass(frozen=True)
 class Removal(Proposal):
     """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
+
+    n_steps_low: int = 0  # iterations for which it may be far lower than the fit: others have not changed by then
 
 
 @runtime_checkable

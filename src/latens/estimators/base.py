@@ -46,7 +46,7 @@ from latens.estimators.rows.validation import check_rows
 from latens.inference.search.journal import Journal
 from latens.inference.search.moves import Record
 from latens.system.interrupts import held_back
-from latens.system.seeds import generator
+from latens.system.seeds import generator, seed_beside
 from latens.system.threads import one_blas_thread
 
 __all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
@@ -359,19 +359,25 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
     def _grow(self, fit: Fit, model: Model, context: FitContext) -> Fit:
-        """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
-        allowed = self._starting_size(context)
+        """Search again with twice as many components allowed, while all that were are kept and the bound rises.
+
+        Whether that is done, and when it is given up, is told by starts that others after them do not change: that one
+        kept all, having got higher than those before it, and what the first of all reached. More starts end no lower.
+        """
+        allowed, reached, last = self._starting_size(context), context.reached, fit
         try:
-            while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
-                context = replace(context, growth=2 * context.growth, least=fit.elbo)
+            while not (last.interrupted or last.stopped) and reached and last.elbo >= reached[0].elbo > context.least:
+                if max(one.n_living for one in reached) < allowed:
+                    break
+                rng = np.random.default_rng(seed_beside(context.rng))  # whatever starts before these have drawn
+                context = replace(context, growth=2 * context.growth, least=reached[0].elbo, rng=rng)
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     break
                 starts = self._starts_of(model, context)[: self.most_starts_of_growth]
-                more = self._search_from(model, context, starts, True)
-                if more.elbo <= fit.elbo:
-                    return replace(fit, interrupted=more.interrupted, stopped=more.stopped)
-                fit = more
+                last = self._search_from(model, context, starts, True)
+                best = last if last.elbo > fit.elbo else fit
+                fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         return fit

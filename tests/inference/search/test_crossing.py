@@ -52,6 +52,20 @@ def test_only_what_a_crossing_made_is_moved_again() -> None:
     assert moved == [6.0]
 
 
+def test_of_starts_that_are_crossed_unmoved_what_is_above_all_before_is_moved() -> None:
+    moved: list[float] = []
+
+    def move(one: Fit) -> Fit:
+        moved.append(one.elbo)
+        return fit(one.elbo + 1)
+
+    found = crossed_in_turn(
+        [fit(1.0), fit(-2.0), fit(3.0), fit(20.0)], move, same, move, first_gains, 1e-6, unmoved=True
+    )
+    assert moved == [1.0, 7.0, 20.0]  # the first; what it and the second made; the fourth, which is higher by itself
+    assert [one.elbo for one in found] == [2.0, 8.0, 21.0]
+
+
 def test_an_interrupt_keeps_what_was_reached() -> None:
     def interrupted(best: Fit, other: Fit) -> Any:
         raise KeyboardInterrupt

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from latens.estimators.fitting.checkpoints import Checkpoint, checkpoint_folder
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
 from latens.inference.search.moves import UNRECORDED, Record
+from latens.inference.search.optimum import Reached
 
 __all__ = ["FitContext", "checkpointing", "keeping_journals", "smaller_fit", "starting_beside"]
 
@@ -39,7 +40,8 @@ class FitContext:
     centred: bool = False  # whether the model has a location of its own, so that the origin of the data was moved
     in_stream: bool = False  # whether rows come in batches, of which these are the first
     growth: int = 1  # how many times the usual components are allowed, while their number is searched for
-    least: float = -math.inf  # the bound with fewer components allowed, which a search for more must exceed
+    least: float = -math.inf  # the first start's bound with fewer components allowed: below, a search for more ends
+    reached: list[Reached] = field(default_factory=list)  # by starts of the last search, those above all before them
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
 
     @classmethod

@@ -277,6 +277,7 @@ class FitSearch:
             glance=self.glance,
             pause=self.pause,
             least=context.least,
+            reached=context.reached,
         )
 
     def _rough_tolerance(self, n: float) -> float:

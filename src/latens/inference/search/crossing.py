@@ -20,23 +20,31 @@ Step = Callable[[Fit], Fit]
 
 
 def crossed_in_turn(
-    fits: Sequence[Fit], first: Step, further: Step, again: Step, crossed: Callable[[Fit, Fit], Fit], tol: float
+    fits: Sequence[Fit],
+    first: Step,
+    further: Step,
+    again: Step,
+    crossed: Callable[[Fit, Fit], Fit],
+    tol: float,
+    *,
+    unmoved: bool = False,
 ) -> list[Fit]:
     """Each fit moved and crossed with the best before it; of the results, those that are higher than all before.
 
     `fits` are ascents, one from each start, in their order. `first` makes the usual moves and is applied to all of
-    them; `further` makes the rarer moves, of the first fit alone. Each later one is crossed with the best so far:
-    `crossed(best, other)` returns the best itself or a higher fit, and a higher one is moved `again`. What is done for
-    a fit depends on it and on those before it alone: more starts never end lower.
+    them, or with `unmoved` to the first fit alone; `further` makes the rarer moves, of the first fit alone. Each later
+    one is crossed with the best so far: `crossed(best, other)` returns the best itself or a higher fit, and whatever is
+    above all before it is moved `again`, unless it had its moves. What is done for a fit depends on it and on those
+    before it alone: more starts never end lower.
     """
     done, found = list[Fit](), list[Fit]()
     try:
         for fit in fits:
-            done.append(first(fit))
+            done.append(fit if unmoved and done else first(fit))
             if _is_over(done[-1]):
                 return [*fits, *done]
         for fit in done:
-            found.append(_next(found[-1], fit, again, crossed) if found else further(fit))
+            found.append(_next(found[-1], fit, again, crossed, unmoved) if found else further(fit))
             if _is_over(found[-1]):
                 break
     except KeyboardInterrupt:
@@ -47,10 +55,11 @@ def crossed_in_turn(
     return records(found, tol)
 
 
-def _next(best: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit]) -> Fit:
-    best, other = (fit, best) if fit.elbo > best.elbo else (best, fit)
+def _next(before: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit], unmoved: bool) -> Fit:
+    best, other = (fit, before) if fit.elbo > before.elbo else (before, fit)
     found = crossed(best, other)
-    return again(found) if found.elbo > best.elbo and not _is_over(found) else found
+    had_moves = before if unmoved else best
+    return again(found) if found.elbo > had_moves.elbo and not _is_over(found) else found
 
 
 def _is_over(fit: Fit) -> bool:

@@ -43,6 +43,7 @@ REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it; the second where rows go on
 # from their present codes, of what their gains lead to
 FAR_NATS, NEAR_NATS, FAR_PER_ROW = 40.0, 12.0, 0.001
+TIMES_FAR_AT_FIRST = 3.0  # times the first of these, while the others have not changed
 # nats a row that the first iteration is below where others never take the place of a component
 LARGEST_LOSS_PER_ROW = 1.5
 
@@ -259,7 +260,7 @@ def _trial(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if not isinstance(candidate, Removal):
         return ascent(start, n_steps, Hopeless(target, n_steps, shrinking=start.locals is not None))
     if start.locals is None:
-        return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
+        return ascent(start, REMOVAL_STEPS, _FarBelow(target, n, candidate.n_steps_low))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
     near, least = target - FAR_PER_ROW * n - NEAR_NATS, target - LARGEST_LOSS_PER_ROW * n - FAR_NATS
     return ascent(start, REMOVAL_STEPS, Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
@@ -309,13 +310,18 @@ class Hopeless:
 
 
 class _FarBelow:
-    """Ends an ascent that stays too far below the target for its slow end to make up for it."""
+    """Ends an ascent that stays too far below the target for its slow end to make up for it.
 
-    def __init__(self, target: float, n: float) -> None:
-        self.least = target - FAR_PER_ROW * n - FAR_NATS
+    For the first `n_low` iterations it may be TIMES_FAR_AT_FIRST times as far.
+    """
+
+    def __init__(self, target: float, n: float, n_low: int) -> None:
+        self.target, self.per_row, self.n_low = target, FAR_PER_ROW * n, n_low
 
     def __call__(self, event: Iteration) -> bool:
-        return event.elbo < self.least
+        nats = TIMES_FAR_AT_FIRST * FAR_NATS if self.n_low > 0 else FAR_NATS
+        self.n_low -= 1
+        return event.elbo < self.target - self.per_row - nats
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ from latens.inference.search.moves import (
 )
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
+__all__ = ["Map", "Reached", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
 ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
@@ -70,6 +70,13 @@ N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows,
 # for each row, that a search with more components may be behind the last one when it has too many no more
 NATS_BEHIND = 0.5
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
+
+
+class Reached(NamedTuple):
+    """The end of a start after its moves."""
+
+    elbo: float
+    n_living: int  # components that would be published
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,7 @@ class Search:
     settles: float = 0.0  # nats of an iteration to which what was found is gone on from in leaps; 0: it is not
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
     least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
+    reached: list[Reached] | None = None  # told of the starts that got higher than all before them, after their moves
 
     def on_all(
         self,
@@ -114,6 +122,8 @@ class Search:
         """
         fits = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
         fit = highest(fits)
+        if self.reached is not None:
+            self.reached[:] = [Reached(one.elbo, self._n_living(one.state)) for one in fits]
         if fit.elbo < self.least:
             return fit
         try:
@@ -212,7 +222,7 @@ class Search:
 
     def gain(self, rows: Rows, starts: Sequence[State]) -> float | None:
         """How far components raise the bound of these rows above that of the fewest; None where time was over."""
-        fit = replace(self, alone=None).on_all([rows], rows, starts)
+        fit = replace(self, alone=None, reached=None).on_all([rows], rows, starts)
         without = None if fit.interrupted or fit.stopped else self._with_fewest(fit, self._ascend([rows]))
         if any(one is not None and (one.interrupted or one.stopped) for one in (fit, without)):
             return None
@@ -340,9 +350,8 @@ class Search:
             options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
             move = partial(self._moved, **options, rare=rare, notify=notify)
             first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
-            fits = crossed_in_turn(
-                chosen, first, further, again, partial(self._crossing, ascent, sample, notify), self.tol
-            )
+            crossing, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
+            fits = crossed_in_turn(chosen, first, further, again, crossing, self.tol, unmoved=unmoved)
             return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
@@ -497,6 +506,9 @@ class Search:
             for candidate in proposed:
                 if isinstance(candidate, Proposal) and fading[np.delete(np.arange(len(fading)), candidate.of)].all():
                     yield candidate
+
+    def _n_living(self, state: State) -> int:
+        return int(np.count_nonzero(self.model.importance(state.q, state.stats) > 0))
 
     def _without_dead(self, state: State) -> Iterator[Any]:
         """What would be published, where some components are dead: moves go on from there if it is better."""

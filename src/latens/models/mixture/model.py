@@ -473,6 +473,10 @@ class Mixture:
     def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]:
         return crossed(self, one, other, sample, limit)
 
+    def crosses_unmoved(self, sample: Rows) -> bool:
+        """Those with covariances of their own, of complete rows, whose iterations take long."""
+        return self.clusters.joint and not self.tied and sample.seen is None
+
     def _complete(self, batch: Rows) -> Features:
         """Features of the rows, for memberships that came without them: from a start or a file."""
         if self.clusters.joint and batch.seen is not None:

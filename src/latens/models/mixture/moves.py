@@ -37,9 +37,7 @@ Swap = tuple[float, Move, Callable[[], Any]]  # what it gains, what it replaces,
 N_MERGES = 2  # merges tried by themselves
 N_SPLITS = 2  # splits tried
 N_SWAPS = 6  # swaps and transfers tried
-# nats that a move may lose among the clusters concerned and still be tried: splits and swaps, merges, and removals,
-# after which others take more of the rows
-NATS_OF_SWAP, NATS_OF_MERGE, NATS_OF_REMOVAL = 0.5, 5.0, 12.0
+NATS_OF_MOVE = 1.0  # that a move may lose among the clusters concerned and still be tried with all clusters free
 TIMES_CROSSED = (1.0, 1.5)  # the number of clusters that sums ask for, to which pieces of two posteriors are joined
 N_DEALS = 6  # times that rows are dealt at most
 FEWEST_DEALT = 0.1  # rows of the sample that go elsewhere in a deal, below which no other deal changes much
@@ -76,7 +74,7 @@ def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample
             yield _regrouped(model, q, stats, _joining(k, i, j))
     else:
         moves = [Move((i, j), stats, np.eye(k)[[i]] + np.eye(k)[[j]]) for _, i, j in merges[:N_MERGES]]
-        yield from _settled(near, moves, -NATS_OF_MERGE, k)
+        yield from _settled(near, moves, -NATS_OF_MOVE, k)
     yield deal(model, q, sample, stats.n)
 
 
@@ -112,7 +110,7 @@ def rearrange(
                 yield made()
     else:
         moves = [move for gain, move, _ in proposed if gain > worst]
-        yield from _settled(near, moves, -NATS_OF_SWAP, limit)
+        yield from _settled(near, moves, -NATS_OF_MOVE, limit)
     if k > 1:
         yield from _without_each(q, stats, near)
 
@@ -136,7 +134,7 @@ def _without_each(q: MixturePosterior, stats: ClusterStatistics, near: Nearby | 
             yield Removal(q.only(keep), keep)
         return
     moves = [Move((int(cluster),), stats, np.zeros((0, k))) for cluster in order]
-    found = near.settled(moves, -NATS_OF_REMOVAL)
+    found = near.settled(moves, -NATS_OF_MOVE)
     for move in found:
         yield near.after([move]) if move.gain > 0 else Removal(near.after([move]), near.present([move]))
 

@@ -26,6 +26,7 @@ __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
+N_STEPS_LOW = 1  # iterations after which others have begun to bring about the ones of a cause that is left out
 BETTER_STATES = 5e-4  # nats a row that states which are looked for anew must be better to be worth a trial
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
 FEW_PROFILES = 8  # profiles that are tried however few the rows: of many columns a few rows say much
@@ -137,7 +138,7 @@ def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> It
         size //= 2
     for cause in order[:N_DELETIONS]:
         fewer = _without(model, q, stats, np.array([cause]))
-        yield Removal(fewer.q, fewer.of)
+        yield Removal(fewer.q, fewer.of, N_STEPS_LOW)
 
 
 def _costs(model: Any, q: Any) -> Floats:
