@@ -10,8 +10,8 @@ CANDIDATES_AND_LEVELS = (
     Mutant(
         "crossings: the lower of two fits is gone on from",
         "inference/search/crossing.py",
-        "best, other = (fit, best) if fit.elbo > best.elbo else (best, fit)",
-        "best, other = (best, fit)",
+        "best, other = (fit, before) if fit.elbo > before.elbo else (before, fit)",
+        "best, other = (before, fit)",
         "tests/inference/search/test_crossing.py",
     ),
     Mutant(
@@ -52,8 +52,8 @@ CANDIDATES_AND_LEVELS = (
     Mutant(
         "ordered levels: cuts are pulled the wrong way",
         "models/likelihoods/ordered_logit.py",
-        "0.5 * (counts[:, :-1] - counts[:, 1:])",
-        "0.5 * (counts[:, 1:] - counts[:, :-1])",
+        "0.5 * (of_two[:, :-1] - of_two[:, 1:])",
+        "0.5 * (of_two[:, 1:] - of_two[:, :-1])",
         "tests/models/likelihoods/test_ordered_logit.py",
     ),
     Mutant(

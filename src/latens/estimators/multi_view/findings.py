@@ -23,12 +23,12 @@ from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
+from latens.models.multi_view.answers.levels import with_levels_of_answers
+from latens.models.multi_view.answers.noise import with_noise_of_answers
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.inclusion.draws import can_draw_inclusion, inclusion_by_draws
 from latens.models.multi_view.inclusion.odds import loading_odds
-from latens.models.multi_view.levels_of_answers import with_levels_of_answers
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
-from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP, View
 from latens.system.threads import one_blas_thread
 from latens.system.wording import listed

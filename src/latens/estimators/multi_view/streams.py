@@ -38,8 +38,8 @@ from latens.estimators.rows.validation import occupied
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.names import kinds_of
+from latens.models.multi_view.answers.levels import without_levels_of_answers
 from latens.models.multi_view.explained import Deviances
-from latens.models.multi_view.levels_of_answers import without_levels_of_answers
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
 from latens.system.wording import listed

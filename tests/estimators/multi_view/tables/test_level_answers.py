@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 
 import latens
 from latens.errors import FileRefused
-from latens.models.multi_view.levels_of_answers import without_levels_of_answers
+from latens.models.multi_view.answers.levels import without_levels_of_answers
 from tests.io.refusals.forging import Forgery
 
 N, HIDDEN = 400, slice(0, 100)
