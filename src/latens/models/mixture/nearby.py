@@ -78,7 +78,9 @@ class Nearby:
         # (K, K), how many rows of a cluster would go to each of the others if it were taken out
         self.next = np.eye(q.n_components)[top].T @ sample.weigh(_softmax(joint))
         evidence: Floats = cast("NormalWishart", model.clusters).evidence(*stats.moments, q.clusters)  # type: ignore[arg-type]
-        # (K,), what each cluster adds to the bound: its evidence, its part of the Dirichlet's, the entropy of its rows
+        # (K,), what each cluster adds to the bound: its evidence, its part of the Dirichlet's, the entropy of its rows.
+        # Sums are of the last memberships and entropies of the next ones, which are the same once a fit has settled;
+        # before, gains are told up to some nats too small.
         self.level = evidence + gammaln(self.concentration + stats.counts) - xlogx(self.share).sum(axis=1)
 
     @staticmethod
