@@ -195,9 +195,9 @@ def middles(low: Floats, high: Floats) -> Floats:
 
     and as long as cosh h <= 2, cosh x + cosh h has a logarithm that is concave in x^2: a parabola in x that touches
     where x^2 is E[x^2] is below it everywhere, and where h = g above the sum of those of both cuts. h is g of small
-    gaps and stays below WIDEST_HALF_GAP. Given its precision, the highest such parabola is bent by half the gap by MOST_BENT at
-    most, so that cuts can be learnt from sums. Returned are the middle, cosh h, and what is added in height, slope by g
-    being b - a e^-|x| / (1 + 2 cosh h e^-|x| + e^-2|x|): b and a.
+    gaps and stays below WIDEST_HALF_GAP: of a given precision, the highest such parabola is then bent by half the gap
+    by MOST_BENT at most, so that cuts can be learnt from sums. Returned are the middle, cosh h, what is added in
+    height, and b and a of the slope by g, b - a e^-|x| / (1 + 2 cosh h e^-|x| + e^-2|x|).
     """
     g = 0.5 * (high - low)
     ratio = (g / WIDEST_HALF_GAP) ** SHARPNESS

@@ -14,12 +14,12 @@ import numba as nb
 import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, log_beyond_one, log_normal, shrunk
+from latens.array.kernels.quadratic_bounds import MOST_BENT
 
-__all__ = ["MOST_BENT", "sum_steps", "touch_logistic", "touch_rare_counts", "touch_softplus", "touch_steps"]
+__all__ = ["sum_steps", "touch_logistic", "touch_rare_counts", "touch_softplus", "touch_steps"]
 
 N_FACTORS = 512  # numbers up to 2 whose product is still in range
 LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
-MOST_BENT = 1.0  # what is said of half the gap of a level is bent by no more, whatever the precision of its parabola
 
 
 @nb.njit(**COMPILED)
