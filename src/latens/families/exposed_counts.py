@@ -2,7 +2,7 @@
 
     size_d           ~ uniform on the grid EXPOSED_SIZES             one for all clusters
     g_nd | size_d    ~ Gamma(size_d, size_d)                         what else makes a row's count large
-    rate_kd          ~ Gamma(shape_kd, rate_kd)                      at each size one of its own
+    rate_kd | size_d ~ Gamma                                         at each size one of its own
     x_d | k          ~ Poisson(s_n g_nd rate_kd)                     mean s rate, variance s rate + (s rate)^2 / size
 
 s_n is the exposure of a row. q(size) q(rate | size) q(g | k, size): at each size there are clusters of its own, and the
@@ -48,8 +48,8 @@ N_HALVINGS = 24  # of the way to where an integrand is cut off
 
 @record
 class ExposedCounts:
-    shape: Floats = positive("k d")
-    rate: Floats = positive("k wide")
+    shape: Floats = positive("k d")  # of q(rate | size), the same at all sizes
+    rate: Floats = positive("k wide")  # its inverse scale, (K, D G)
     weight: Floats = simplex(f"d {G}")  # q(size)
     joint: ClassVar[bool] = False
     n_grid: ClassVar[int] = 1  # sizes are gone through one by one
@@ -127,7 +127,11 @@ class ExposedCounts:
         return density
 
     def own_sums(self, x: Array, seen: Array, weighted: Array, levels: Array) -> Floats:
-        """(K, D + 2 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
+        """(K, D + 2 D G), sums over rows of [x, u, x log s + T + u E[rate]], with q(g) at its best for each cluster.
+
+        `seen` are exposures (n, D), 0 where an entry is missing; `weighted` memberships times weights of rows (n, K);
+        `levels` (n, D G) those of the method of that name.
+        """
         rate = self._by_size(self._mean_rate)
         exposure = seen + array_namespace(x).zeros_like(x)
         u, spent = count_sums(x, exposure, weighted, rate, EXPOSED_SIZES)

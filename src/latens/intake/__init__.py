@@ -1,7 +1,8 @@
 """From a file to rows: how it is written, what its columns are, and how they become numbers.
 
-dialect, text_file, sources, layouts     files of every kind as raw tables
-marks, missing_codes, treatment          what each column is and what is done with it
+text_files, sources, layouts             files of every kind as raw tables
+marks, missing_codes, treatment          what each column is (its kind is guessed in treatment), what is done with it
+kind_guess                               which likelihood suits numbers, for estimators that were not told
 numbers                                  numbers that are written as text, read and written back
 encoding                                 columns as numbers, the same for every later file
 intake                                   `latens.read`

@@ -1,4 +1,7 @@
-"""Whether numbers are measurements, yes/no or counts, from their values alone: one rule for all who ask."""
+"""Which likelihood suits a column of numbers, from their values alone: one rule for counts for all who ask.
+
+Kinds of the columns of a file (number, scale, count, id, ...) are told in `treatment`, which asks here about counts.
+"""
 
 from __future__ import annotations
 

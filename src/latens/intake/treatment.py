@@ -422,7 +422,7 @@ class _Facts:
     zeros: NDArray[np.bool_]
     mean: Floats
     variance: Floats
-    skew: Floats
+    skew: Floats  # third central moment, not divided by variance^1.5
 
     @classmethod
     def of(cls, matrix: Floats) -> _Facts:

@@ -1,4 +1,9 @@
-"""`latens.save` and `latens.load`."""
+"""`latens.save` and `latens.load`.
+
+A load reads the archive and its checksums (`archive.reading`), brings a file of an earlier version to the present one
+(`versions`), makes records of its header (`encoding`), and makes an estimator of them that passes `checks`
+(`estimator_state.rebuilt`). A save does the last two as well before it writes.
+"""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ class Covariates:
 
     columns: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]  # of each column; () where it holds numbers
-    mean: Floats = sized("encoded")
-    turn: Floats = sized("encoded n_covariates")  # what centred numbers are multiplied by
+    mean: Floats = sized("encoded")  # of the columns as numbers, over the rows of the fit
+    turn: Floats = sized("encoded n_covariates")  # makes centred numbers uncorrelated and of variance 1
 
     @classmethod
     def learnt(cls, values: Labelled, weight: Floats) -> Covariates:
-        """From columns without holes, and how often each row counts."""
+        """Levels, means and the whitening `turn` of columns without holes; weight (n,) is how often each row counts."""
         levels = tuple(_levels(name, *column, len(weight)) for name, column in values.items())
         found = cls(tuple(values), levels, np.zeros(0), np.zeros((0, 0)))
         x = found._numbers(values)

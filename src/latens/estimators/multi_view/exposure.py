@@ -38,7 +38,8 @@ __all__ = ["check_exposed", "exposure_aside", "with_exposure"]
 def exposure_aside(X: Any, exposure: Any, *, expected: bool = False) -> tuple[Any, Any]:
     """A data frame without the column of exposures that is named, and that column; else both as they are.
 
-    A frame must have the exposures that a model of one table expects: else their column is taken for one too many.
+    With `expected`, for a model of one table that was fitted with exposures, a frame without `exposure` is refused:
+    else its column of exposures would be taken for a column of counts too many.
     """
     frame = X.frame if isinstance(X, Intake) else X
     if expected and exposure is None and is_frame(frame):

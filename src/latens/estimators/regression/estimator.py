@@ -181,7 +181,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
 
     @former_parameters(alpha="weight_precision", beta="noise_precision")
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, as in every estimator of scikit-learn.
+        """Set parameters by name, as in every estimator of scikit-learn; former names are taken, with a warning.
 
         Parameters
         ----------
@@ -450,7 +450,12 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
 
     def _keep_spread(self, q: RegressionPosterior, step: Floats, common: float) -> None:
-        """`step` are the units of the weights of q, `common` is that of the integral."""
+        """Store coef_std_ (D,), in units of the data.
+
+        Weights of q are multiplied by `step` (D,), those of the integral by `common`, to be in these units. Where
+        precisions were not given they are integrated out, which leaves long tails: the standard deviation is then that
+        of a Normal whose central 95 % interval is as wide.
+        """
         self.__dict__.pop("coef_covariance_", None)
         if self._integral is not None:
             low, high = self._integral.weight_quantiles(CENTRAL_QUANTILES) * common

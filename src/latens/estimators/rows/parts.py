@@ -105,7 +105,7 @@ def _columns(answer: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _rows_of(parquet: Any, path: Path, key: str) -> int:
-    """How many rows a part has that is there already; another's is refused."""
+    """How many rows a part has that is there already; one that was written for another answer (`key`) is refused."""
     stored = parquet.read_metadata(path)
     if (stored.metadata or {}).get(KEY, b"").decode() != key:
         raise ValueError(

@@ -142,7 +142,7 @@ def overflow(data: Floats, k: int, sigma: float, n_starts: int, rng: np.random.G
             covariance_type="known",
             weight_prior="uniform",
             noise_variance=1.0,
-            mean_prior_variance=sigma,
+            mean_prior_variance=sigma,  # a standard deviation, as the print passes it, so that both have one prior
             mean_prior=m0,
             n_init=1,
             random_state=int(rng.integers(2**31)),

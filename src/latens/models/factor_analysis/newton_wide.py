@@ -1,7 +1,7 @@
 """The profile likelihood of factor analysis where columns outnumber rows: nothing of size D x D.
 
 A correlation matrix Z'Z with Z (R, D), R < D, has the eigenvectors Z'u / sqrt(w) of the R x R matrix ZZ'. With V those
-of the factors (values w) and U those of the rest (values m), the Hessian of `factor_likelihood` times x is
+of the factors (values w) and U those of the rest (values m), the Hessian of `newton` times x is
 
     (a + c) x + sum_k v_k (U ((g_k - m) t_k) - V V'(v_k x))         t_k = U'(v_k x),   g_k = m (2 - m - w_k) / (w_k - m)
 

@@ -76,7 +76,7 @@ class Free:
 
 @dataclass(frozen=True)
 class Tangent:
-    """Zero at missing entries."""
+    """The parabolas of a block of rows, as above, one for each entry; zero at missing entries."""
 
     response: Array  # (n, D)
     precision: Array | None  # (n, D)

@@ -2,13 +2,17 @@
 
     p(y_n = c) = softmax_c(b_c + w_c'u_n),      u_n ~ Normal(z_n, C_n - C_0)
 
-z_n and C_n are what a row tells of its codes without the column itself, and C_0 is C_n of rows that show all else: u_n
-is what the row would tell if it had no holes. Where it has none, it is its code, and where it shows nothing, u_n is
-spread as codes of other rows are. Levels of given regressors stand beside the codes.
+z_n and C_n are mean and covariance of a row's codes given what it shows: all but the column itself, which is hidden
+where the coefficients are learnt and missing where they answer. C_0 is C_n averaged over those rows of the fit that
+show the most entries: u_n is what the row would tell of its codes if it had no holes. Where it has none, u_n is z_n,
+and where it shows nothing, u_n is spread as codes of other rows are. Regressors that are given stand beside the codes,
+with coefficients of their own: memberships in groups, of which b_c is that of the row's, and covariates.
 
-A fit takes levels one after the other, as yes/no columns whose parabolas are narrower than their likelihood. What the
-codes tell of a level between others then depends on which of them comes first, and chances are less sure than rows
-allow. Coefficients here have neither, and no order.
+The fit itself does not use these coefficients, only answers about entries do. A fit takes levels one after the other
+(sticks): each is a yes/no column among rows that have none of the levels before it, and its log likelihood is bounded
+by a parabola that bends more than it does. What codes tell of a level then depends on the order of levels, and the
+chances are less sure than rows allow. Here the softmax likelihood itself is maximised, with a normal prior of the
+coefficients: no parabola, and no order. Coefficients are points; how uncertain they are is left out.
 """
 
 from __future__ import annotations
@@ -27,17 +31,17 @@ from latens.array.transfer import host
 __all__ = ["LevelReadOut", "regress_levels"]
 
 SHAPE, RATE = 1e-3, 1e-3  # of the prior of the precision of coefficients, as of loadings in a fit
-FIRST_PRECISION = 0.1  # where it starts: coefficients of levels that codes tell for certain are large
-ROUNDS, LAST_CHANGE = 20, 0.02  # in which it is found, and the change of its logarithm in the last
+FIRST_PRECISION = 0.1  # where that of codes starts: coefficients of levels that codes tell for certain are large
+ROUNDS, LAST_CHANGE = 20, 0.02  # in which that precision is found, and the change of its logarithm in the last
 MOST_STEPS = 500  # of each regression
-N_POINTS = 64  # over which chances are averaged
+N_POINTS = 64  # draws of u_n over which chances are averaged
 AT_ONCE = 2**17  # numbers: a part of the rows at a time
 LEAST_LEFT = 1e-300  # of the chances of levels that were not taken yet
 
 
 @record(eq=False)
 class LevelReadOut:
-    """Of the columns of a view."""
+    """Coefficients by which the levels of a view's columns are answered."""
 
     least: Floats = sized("columns factors factors")  # C_0
     coefficients: Floats = sized("levels factors+n_groups+n_covariates")  # of the levels of all columns
@@ -48,9 +52,10 @@ class LevelReadOut:
             raise ValueError(f"{len(self.coefficients)} levels of {len(self.least)} columns cannot be {self.sizes}.")
 
     def chances(self, at: Any, drawn: Array | None = None) -> Floats:
-        """(n, E), of a yes in the yes/no columns of a view, given the `Regressors` of rows, or codes (n, K) drawn.
+        """(n, E), of a yes in the yes/no columns of a view, one less than levels for each column, given `Regressors`.
 
-        Chances of the levels of a column in turn, each where none of those before it holds.
+        Chances of the levels of a column in turn, each where none of those before it holds: averaged over u_n, or at
+        the u_n that is as many standard deviations from z_n as codes `drawn` (n, K) are.
         """
         mean, spread, k = host(at.mean), host(at.spread), self.least.shape[1]
         spread = spread if at.kind is None else spread[host(at.kind)]
@@ -70,8 +75,9 @@ class LevelReadOut:
 def regress_levels(x: Floats, level: Index, weight: Floats, n_levels: int, precision: Floats) -> Floats:
     """(C, K + G), most probable coefficients of the levels (n,) of rows with regressors x (n, K + G).
 
-    `precision` (G,) is that of what stands beside the codes; that of codes is learnt, MacKay's way with curvatures of
-    each coefficient alone.
+    `precision` (G,) is that of coefficients of what stands beside the codes, of which the first starts at the log
+    share of each level. The one precision of all coefficients of codes is learnt by MacKay's rule: how many of them the
+    rows determine, over the sum of their squares; how far they do is told by the curvature of each alone.
     """
     k, alpha = x.shape[1] - len(precision), FIRST_PRECISION
     found = np.zeros((n_levels, x.shape[1]))
@@ -89,6 +95,7 @@ def regress_levels(x: Floats, level: Index, weight: Floats, n_levels: int, preci
 
 
 def _most_probable(start: Floats, x: Floats, level: Index, weight: Floats, precision: Floats) -> Floats:
+    """(C, K + G), where log likelihood and log prior together are highest, by L-BFGS; precision (K + G,)."""
     rows = np.arange(len(x))
 
     def descend(flat: Floats) -> tuple[float, Floats]:
@@ -112,7 +119,7 @@ def _softmax(eta: Floats) -> Floats:
 
 
 def _averaged(eta: Floats, lean: Floats) -> Floats:
-    """(n, C), E[softmax(eta + lean e)] over standard normal e; lean (1 or n, C, R)."""
+    """(n, C), E[softmax(eta + lean e)] over standard normal e, by quasi-Monte Carlo; lean (1 or n, C, R)."""
     if not lean.any():
         return _softmax(eta)
     found, points = np.empty_like(eta), _points(lean.shape[2]).T
@@ -153,7 +160,7 @@ def _in_turn(chance: Floats) -> Floats:
 def _points(k: int) -> Floats:
     """(N_POINTS, k), spread evenly as standard normals are, by the sequence of the k-dimensional golden ratio.
 
-    Where there are enough of them, their covariance is 1 exactly.
+    Half of them are minus the others; where there are enough, their covariance is exactly the identity.
     """
     ratio = 1.5
     for _ in range(60):

@@ -459,7 +459,11 @@ def _free_sums(part: Rows, tangent: Tangent, at: Regressors) -> tuple[Floats | N
 
 
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | None = None) -> tuple[Array, Array]:
-    """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors.
+    """(n, K) and (1 or n, P): what a view says of a sample's codes z: pull'z - r' Gram r / 2, with r = [z, given ones].
+
+    pull = sum_d tau_d E[w_d] response_nd over loadings, Gram = sum_d tau_d E[w_d w_d'] precision_nd over loadings and
+    offsets, and of what tau does not multiply the same without it. The Gram of codes with what is given is not taken
+    from the pull here: the caller does.
 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """

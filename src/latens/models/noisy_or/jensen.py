@@ -13,7 +13,7 @@ The leak is what makes it a bound: without theta_0 a weight spent on a cause tha
 much, and leaving that out overstates the likelihood. Each bracket is the chance that a Poisson count is not 0; with
 that count as one more local unknown all updates have a closed form, also under Gamma posteriors, where f meets
 e^<log theta>. Posterior family: q(pi) q(theta) prod_nk q(s_nk), the weights r per one, the counts summed out. The
-bound is looser than that of `noisy_or` by a nat or more per row; it is here because the literature uses it.
+bound is looser than that of `noisy_or.model` by a nat or more per row; it is here because the literature uses it.
 
 With `points` all globals are point estimates. Runs on the host. Cost per iteration O(ones K), memory O(ones K).
 
@@ -139,6 +139,7 @@ class JensenNoisyOr:
         return RatePosterior(usage, causes, Gamma(np.full(d, self.leak[0]), np.full(d, self.leak[1])))
 
     def local_step(self, q: RatePosterior, batch: Rows, warm: Attributions | None = None) -> Attributions:
+        """E step: weights r and q(s) in turn, from those of `warm`, or from where `_first` begins."""
         from latens.array.kernels.noisy_or.jensen_numba import LEAST_WEIGHT, weigh_ones
 
         bounds, columns = _ones(batch)

@@ -1,4 +1,4 @@
-"""Noisy-OR: binary rows in which every one was brought about by a hidden cause that is on.
+"""Noisy-OR: binary rows in which every one was brought about by a hidden cause that is on, or by the leak.
 
     w              ~ Dirichlet(profiles)               how common a profile is: which causes go together
     pi_ck          ~ Beta(usage)                       how often cause k is on under profile c
@@ -14,6 +14,17 @@ Posterior family: q(w) q(pi) q(p) q(p_0) prod_n q(s_n, c_n, y_n), each row's joi
 and the attributions y are summed out in closed form, so within the listed states every update is exact; a truncated
 list loosens the bound and keeps it one. With one profile the causes are independent. With `points` all globals are
 point estimates (EM) and the bound is below the likelihood at those points. Missing entries drop out of every sum.
+
+E step, with theta = log(1 + e^(<log p> - <log(1-p)>)), <.> being E_q: -log(1 - p) where p is a point.
+
+    a_j(s)                 = theta_0j + sum_k s_k theta_kj
+    score(s)               = log sum_c exp(<log w_c> + sum_k s_k <log pi_ck> + (1 - s_k) <log(1-pi_ck)>)
+                             + sum_{j seen} [<log(1-p_0j)> + sum_k s_k <log(1-p_kj)>] + sum_{j: x_j=1} log(e^a_j(s) - 1)
+    q(s)                   in proportion to e^score(s); a row adds log sum_s e^score(s) to the bound
+    E[y_kj | s, x_j = 1]   = s_k (1 - e^-theta_kj) / (1 - e^-a_j(s)),   the leak likewise
+
+M step: p_kj gains as many successes as ones that cause k brought about, and as failures all other rows that show
+column j while the cause is on; the leak likewise over all rows that show column j, pi and w by expected counts.
 
 Cost per iteration: O(ones 2^K), or O(ones C K) when truncated; with P profiles O(N C P K) more.
 
@@ -70,8 +81,8 @@ __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
 FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
-FIRST_WIDTH = 3  # times as many states are flipped once these are on: fewer miss some of the best for good
-TIMES_AS_MANY_STATES = 4  # times as many states are kept where it cannot
+FIRST_WIDTH = 3  # times as many states are flipped after these rounds: fewer miss some of the best for good
+TIMES_AS_MANY_STATES = 4  # times as many states are kept where the predictive probability cannot sum over all
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
 
@@ -153,8 +164,8 @@ class CauseStatistics(Statistics):
     used: Floats = sized("profiles")  # rows per profile
     on: Floats = sized("profiles k")  # rows per profile and cause that is on
     caused: Floats = sized("k d")  # ones that a cause brought about
-    exposed: Floats = sized("k 1|d")  # rows with a cause on where column j was seen
-    leaked: Floats = sized("d")
+    exposed: Floats = sized("k 1|d")  # rows with a cause on where column j was seen; (K, 1) where no entry is missing
+    leaked: Floats = sized("d")  # ones that the leak brought about
     entropy: float  # sum H[q(s, c, y)]
 
     @property
@@ -168,6 +179,8 @@ class CauseStatistics(Statistics):
 
 @record
 class NoisyOrCauses:
+    """The model above; what methods without a text of their own answer is said in `latens.core.model`."""
+
     n_features: int
     profiles: float = 1.0  # concentration of each profile
     usage: tuple[float, float] = (0.05, 1.0)  # causes are rare
@@ -197,7 +210,7 @@ class NoisyOrCauses:
         )
 
     def local_step(self, q: CausePosterior, batch: Rows, warm: ListedStates | None = None) -> ListedStates:
-        """Score every state, or improve the listed ones; chances are proportional to exp(score)."""
+        """E step: score every state, or improve the listed ones; chances are proportional to exp(score)."""
         k, words = q.n_components, None
         if self.exact_local(q):
             score = score_all(q.expected, batch.x, batch.mask)
@@ -250,7 +263,10 @@ class NoisyOrCauses:
         )
 
     def beyond(self, old: CausePosterior, new: CausePosterior, times: float) -> CausePosterior:
-        """Who caused a one is learnt slowly where causes share columns: each step moves a part of the way."""
+        """`times` the step from `old` to `new`, in logarithms of pseudo-counts.
+
+        Who caused a one is learnt slowly where causes share columns: each step moves a part of the way.
+        """
         if self.points:
             return new
         return CausePosterior(
@@ -295,7 +311,7 @@ class NoisyOrCauses:
         if ones is None or isinstance(ones, OnesOnGpu):
             return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
         answer = sum_states(q.at_means, batch.x, batch.mask, ones)
-        rest = np.flatnonzero(np.isneginf(answer))
+        rest = np.flatnonzero(np.isneginf(answer))  # rows with too many ones to sum over all states
         if len(rest):
             rows = batch.take(rest)
             words = np.tile(np.asarray(local.words)[rest], TIMES_AS_MANY_STATES)  # repeated ones are slots to be filled
@@ -314,7 +330,11 @@ class NoisyOrCauses:
         return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).row_bound
 
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
-        """Chance of a one in each column, and its variance: by the density of `log_predictive` where it is no bound."""
+        """Chance of a one in each column, and its variance.
+
+        Unless `score_is_bound`, all states are weighed at posterior means, as in `log_predictive`; else those of
+        `local`, as they are there.
+        """
         listed: States = local
         if not self.score_is_bound(q):
             listed = States.at(None, q.n_components, score_all(q.at_means, batch.x, batch.mask))
@@ -443,7 +463,7 @@ class NoisyOrCauses:
 def _effects(
     log_weight: Floats, usage: tuple[Floats, Floats], causes: tuple[Floats, Floats], leak: tuple[Floats, Floats]
 ) -> Effects:
-    """From logarithms of the chances to be on and off; theta = -log(1 - p) where those are of one p."""
+    """From E[log p] and E[log(1 - p)] of all chances; theta = log(1 + e^(their difference)), -log(1 - p) of a point."""
 
     def theta(log_on: Floats, log_off: Floats) -> Floats:
         return np.asarray(softplus(log_on - log_off))

@@ -27,6 +27,8 @@ def interval_chart(
 ) -> Markup:
     """A dot for each estimate, with a thick bar of one and a thin one of two standard errors, and a line at 0.
 
+    An estimate whose error is not finite has a dot alone. `tones` number colours, and `label` says what is measured.
+
     Examples
     --------
     >>> chart = interval_chart(["a", "b"], np.array([1.0, 2.0]), np.array([0.1, np.nan]), label="gain")
