@@ -422,7 +422,7 @@ class _Facts:
     zeros: NDArray[np.bool_]
     mean: Floats
     variance: Floats
-    skew: Floats  # third central moment, not divided by variance^1.5
+    third_moment: Floats  # about the mean
 
     @classmethod
     def of(cls, matrix: Floats) -> _Facts:
@@ -436,10 +436,10 @@ class _Facts:
             mean = np.nansum(matrix, axis=0) / seen
             centred = np.where(hole, 0.0, matrix - mean)
             variance = (centred**2).sum(axis=0) / seen
-            skew = (centred**3).sum(axis=0) / seen
+            third_moment = (centred**3).sum(axis=0) / seen
         return cls(
             len(matrix), hole.sum(axis=0), low, high, whole, two, counter, (matrix == 0).any(axis=0), mean, variance,
-            skew,
+            third_moment,
         )  # fmt: skip
 
 
@@ -486,12 +486,12 @@ def _is_count(facts: _Facts, at: int) -> bool:
     """Zeros, a tail to the right, and a variance of about the mean: small whole numbers alone are no counts."""
     if facts.low[at] < 0 or not facts.zeros[at]:
         return False
-    return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) == "poisson"
+    return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.third_moment[at])) == "poisson"
 
 
 def _are_counts(facts: _Facts) -> bool:
     """Whether columns are all whole numbers from 0 with the tails of counts, and most show zeros or reach far."""
-    moments = zip(facts.mean.tolist(), facts.variance.tolist(), facts.skew.tolist(), strict=True)
+    moments = zip(facts.mean.tolist(), facts.variance.tolist(), facts.third_moment.tolist(), strict=True)
     tailed = np.array([count_kind(*each) is not None for each in moments])
     far = (facts.low > 0) & (facts.high >= COUNT_REACH * facts.low)
     most = np.mean(far | (tailed & facts.zeros)) > 0.5
