@@ -27,13 +27,22 @@ def table_in_units(X: np.ndarray, unit: np.ndarray, **options: Any) -> tuple[np.
         units[feature] ** powers[parameter] if parameter in powers else 1.0
         for parameter, feature in zip(table["parameter"], table["feature"], strict=True)
     ]
-    return np.array(table["std"]) / np.array(own), np.array(table["sound"])
+    std = np.array(table["std"]) / np.array(own)
+    if "rotation" in options:  # factors are in the order of their variance, which is in data units
+        std = std[np.lexsort((std, table["feature"], table["parameter"]))]
+    return std, np.array(table["sound"])
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"n_components": 3}, {"n_components": 1}, {"n_components": 3, "prior": "ard"}],
-    ids=["ml", "one factor", "ard"],
+    [
+        {"n_components": 3},
+        {"n_components": 1},
+        {"n_components": 3, "prior": "ard"},
+        {"n_components": 3, "rotation": "varimax"},
+        {"n_components": 3, "rotation": "varimax", "prior": "ard"},
+    ],
+    ids=["ml", "one factor", "ard", "varimax", "varimax of ard"],
 )
 def test_intervals_of_factors_are_in_the_unit_of_each_column(options: dict[str, Any]) -> None:
     X = wine()
