@@ -2,7 +2,7 @@
 
 Every field that declares a domain is moved by numbers without limits, 0 being the point itself:
 
-    real                 x + size t,  size the largest entry, or 1
+    real                 x + size t,  size the largest entry, or 1; or what the point says itself (`Sized`)
     positive             x e^t
     unit                 a logit moves by t; entries at 0 or 1 stay there
     simplex              x e^t, made to add up to 1 again; the largest entry has no coordinate of its own
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit
@@ -24,7 +24,7 @@ from scipy.special import expit
 from latens.array import Floats, Index
 from latens.families.known_gamma import KnownGamma
 
-__all__ = ["Chart"]
+__all__ = ["Chart", "Sized"]
 
 NEAR_1 = 1e-15  # a step from nearer to 1 than this may round to 1
 
@@ -48,6 +48,15 @@ class _Leaf:
     axes: tuple[str, ...]  # of the value, by the names that records give them
 
 
+@runtime_checkable
+class Sized(Protocol):
+    """A point some of whose real fields have a unit in each column."""
+
+    @property
+    def coordinate_sizes(self) -> Mapping[str, Any]:
+        """By field, as derivatives are in `Chart.pulled`: what a coordinate of 1 stands for, positive."""
+
+
 class Chart:
     """All free coordinates of a dataclass, the point itself at 0.
 
@@ -59,11 +68,16 @@ class Chart:
     4.0
     """
 
-    def __init__(self, point: Any) -> None:
+    def __init__(self, point: Any, sizes: Mapping[str, Any] | None = None) -> None:
         self.point = point
-        self._leaves = tuple(_leaves(point, (), {}))
+        self._leaves = tuple(_leaves(point, (), {}, sizes or {}))
         self.size = sum(leaf.size for leaf in self._leaves)
         self._ends = np.cumsum([leaf.size for leaf in self._leaves])
+
+    @classmethod
+    def sized(cls, point: Any) -> Chart:
+        """In the point's own sizes, where it has them: curvature does not then depend on the units of columns."""
+        return cls(point, point.coordinate_sizes if isinstance(point, Sized) else None)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -155,23 +169,24 @@ def _value_at(value: Any, path: Path) -> Any:
     return value
 
 
-def _leaves(value: Any, path: Path, names: Names) -> Iterator[_Leaf]:
+def _leaves(value: Any, path: Path, names: Names, sizes: Mapping[str, Any]) -> Iterator[_Leaf]:
     for f in fields(value):
         part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
         within = {name: _outside(shape, names) for name, shape in f.metadata.get("within", {}).items()}
         if domain is not None:
             x = np.asarray(part, dtype=float)
-            move, pull, find, size = MOVES[domain](x)
+            own = _at_path(sizes, here) if domain == "real" else None
+            move, pull, find, size = MOVES[domain](x) if own is None else _real(x, own)
             if size:
                 yield _Leaf(here, move, pull, find, size, domain, x, _axes(f.metadata["shape"], x, names))
         elif f.metadata.get("transient") or isinstance(part, KnownGamma):
             continue
         elif is_dataclass(part):
-            yield from _leaves(part, here, names | within)
+            yield from _leaves(part, here, names | within, sizes)
         elif isinstance(part, Mapping):
             for key, inner in part.items():
                 if is_dataclass(inner):
-                    yield from _leaves(inner, (*here, ("key", key)), names | within)
+                    yield from _leaves(inner, (*here, ("key", key)), names | within, sizes)
 
 
 def _outside(shape: str, names: Names) -> str:
@@ -219,11 +234,11 @@ def _rebuilt(value: Any, changes: Mapping[Path, Floats]) -> Any:
     return replace(value, **new_parts)
 
 
-def _real(x: Floats) -> Moves:
-    size = max(1.0, float(np.abs(x).max(initial=0.0)))
+def _real(x: Floats, size: float | Floats | None = None) -> Moves:
+    size = max(1.0, float(np.abs(x).max(initial=0.0))) if size is None else size
     return (
         lambda t: x + size * t.reshape(x.shape),
-        lambda t, slope: size * np.ravel(slope),
+        lambda t, slope: np.ravel(size * np.reshape(slope, x.shape)),
         lambda other: (other - x) / size,
         x.size,
     )

@@ -123,7 +123,7 @@ class _Watch:
 
 def _leap(points: Sequence[Any]) -> Any | None:
     """Where the steps between posteriors lead; None where they do not tell."""
-    chart = Chart(points[-1])
+    chart = Chart.sized(points[-1])
     trail = [each for each in map(chart.coordinates, points) if each is not None]
     if not chart.size or len(trail) < len(points):
         return None

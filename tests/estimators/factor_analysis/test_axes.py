@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import latens
 from latens.core.coordinates import Chart
@@ -29,13 +30,14 @@ def conditions(b: np.ndarray, noise: np.ndarray, by_varimax: bool) -> np.ndarray
     """What the rule asks to be 0, for each pair."""
     if not by_varimax:
         return (b / noise @ b.T)[np.triu_indices(len(b), 1)]
+    b = b / np.sqrt(np.sum(b**2, axis=0) + noise)
     cubes = b @ (b * (b**2 - np.mean(b**2, axis=1, keepdims=True))).T
     return (cubes - cubes.T)[np.triu_indices(len(b), 1)]
 
 
 def settled(axes: RuledAxes, q: Any) -> np.ndarray:
     """(K, D), loadings of q in axes of its own, by Newton's steps from those that are given."""
-    noise, pairs = q.loadings.mean_noise, np.triu_indices(3, 1)
+    noise, pairs = 1 / q.loadings.tau, np.triu_indices(3, 1)
     b = axes.rotation @ q.loadings.mean
 
     def turn(angles: np.ndarray) -> np.ndarray:
@@ -87,6 +89,19 @@ def test_axes_are_those_that_are_published() -> None:
     shaken = turned(q, np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0])
     back = ruled_axes(shaken, q, by_varimax=True).turned(shaken)
     assert back.loadings.mean == pytest.approx(q.loadings.mean, abs=1e-4)
+
+
+@pytest.mark.parametrize("prior", ["ml", "ard"])
+def test_varimax_does_not_depend_on_units(prior: str) -> None:
+    x = load_wine().data
+    sizes = x.std(axis=0)
+    raw, standard = (
+        latens.FactorAnalysis(3, prior=prior, rotation="varimax", random_state=0).fit(each).components_
+        for each in (x, x / sizes)
+    )
+    # signs and order are those of data units: the largest loading is positive, the factor of most variance first
+    alike = [max(np.vstack([raw, -raw]) / sizes, key=lambda other: float(other @ one)) for one in standard]
+    assert np.stack(alike) == pytest.approx(standard, abs=1e-4)
 
 
 def test_a_fit_with_a_factor_fewer_is_the_optimum_itself() -> None:

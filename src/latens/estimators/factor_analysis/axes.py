@@ -4,10 +4,12 @@
     e_kl(B, psi) = 0    for each pair of factors, which is what the rule asks for:
 
     orthogonal beside the noise      e_kl = sum_d B_kd B_ld / psi_d
-    varimax (Kaiser 1958)            e_kl = sum_d B_kd B_ld (B_ld^2 - B_kd^2 - m_l + m_k),   m_k the mean of B_kd^2
+    varimax (Kaiser 1958)            e_kl = sum_d C_kd C_ld (C_ld^2 - C_kd^2 - m_l + m_k),   m_k the mean of C_kd^2
+                                     C_kd = B_kd / s_d,   s_d^2 = sum_k B_kd^2 + psi_d       correlations with factors
 
 A move of W and psi changes e; the turn theta of the axes that undoes it follows from the derivatives of e by both
-(implicit functions), so that no posterior nearby is brought to its own axes.
+(implicit functions), so that no posterior nearby is brought to its own axes. Neither rule depends on the units of
+columns: varimax of loadings in data units would be that of the columns with the largest numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from latens.estimators.factor_analysis.starts import canonical_axes, turned
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import FactorAnalysisPosterior
 
-__all__ = ["RuledAxes", "ruled_axes"]
+__all__ = ["RuledAxes", "ruled_axes", "varimax_axes"]
 
 STEP = 1e-5  # of an angle, in differences
 LEAST_SLOPE = 1e-14  # of the largest derivative by an angle: axes that no rule holds turn far, not infinitely far
@@ -84,7 +86,8 @@ class RuledAxes:
     @property
     def _conditions(self) -> tuple[Floats, Floats]:
         """(T, K, D) and (T, D), derivatives of each condition by loadings and by noise."""
-        b, (first, second) = self._loadings, self._pairs
+        b, size, (first, second) = self._loadings, self.q.column_sizes, self._pairs
+        b = b / size if self.by_varimax else b
         one, other, each = b[first], b[second], np.arange(len(first))
         by_loading, by_noise = np.zeros((len(first), *b.shape)), np.zeros((len(first), b.shape[1]))
         if self.by_varimax:
@@ -93,6 +96,8 @@ class RuledAxes:
             shared = 2 * np.mean(one * other, axis=1, keepdims=True)
             by_loading[each, first] = other * (gap - 2 * one**2) + shared * one
             by_loading[each, second] = one * (gap + 2 * other**2) - shared * other
+            by_size = -np.sum(by_loading * b, axis=1)  # by log s_d
+            by_loading, by_noise = (by_loading + by_size[:, None] * b) / size, by_size / (2 * size**2)
         else:
             tau = self.q.loadings.tau
             by_loading[each, first], by_loading[each, second] = tau * other, tau * one
@@ -103,14 +108,22 @@ class RuledAxes:
         """Derivatives by the fields of the posterior."""
         if isinstance(self.q.loadings, PointNormalGamma):
             return {"loadings": {"mean": loading, "noise": noise}}
-        return {"loadings": {"weights": {"mean": loading}}}
+        w = self.q.loadings.weights  # whose noise is rate / shape
+        return {
+            "loadings": {"weights": {"mean": loading, "rate": noise / w.shape, "shape": -noise / (w.shape * w.tau)}}
+        }
+
+
+def varimax_axes(q: FactorAnalysisPosterior) -> Floats:
+    """(K, K), the rotation after which each factor has few large correlations with columns."""
+    return varimax(q.loadings.mean / q.column_sizes)
 
 
 def ruled_axes(q: FactorAnalysisPosterior, like: FactorAnalysisPosterior, by_varimax: bool) -> RuledAxes:
     """Axes of q by the rule, in the order and with the signs of another posterior with as many factors."""
     rotation = canonical_axes(q)
     if by_varimax:
-        rotation = varimax(rotation @ q.loadings.mean) @ rotation
+        rotation = varimax_axes(turned(q, rotation)) @ rotation
     if q.n_components == like.n_components:
         together = (like.loadings.mean * like.loadings.tau) @ (rotation @ q.loadings.mean).T
         own, there = linear_sum_assignment(-np.abs(together))

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.transfer import like
-from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
-from latens.estimators.factor_analysis.axes import RuledAxes, ruled_axes
+from latens.estimators.factor_analysis.axes import RuledAxes, ruled_axes, varimax_axes
 from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread, widened
 from latens.estimators.factor_analysis.starts import (
     canonical,
@@ -87,7 +86,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
         is the better choice when rows are few.
     rotation : {None, "varimax"}
-        Turn the factors so that each loads on few columns. None orders them by how much of the data, in units of the
+        Turn the factors so that each loads on few columns, loadings being counted in standard deviations of their
+        column. None orders them by how much of the data, in units of the
         noise, they explain.
     learning_rate : float
         Of "online-sga".
@@ -502,7 +502,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
             q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
         q = canonical(q)
         if self.rotation is not None:
-            q = turned(q, varimax(q.loadings.mean))
+            q = turned(q, varimax_axes(q))
         super()._keep(model, units, replace(fit, state=replace(fit.state, q=signed(q))))
         self._state = replace(fit.state, locals=None)
         solver = "transport" if self._is_waiting else names.get(type(model), "online-sga")

@@ -217,7 +217,7 @@ def ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, en
 
 
 def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep) -> Response:
-    chart, warm = Chart(at.q), at.locals or (None,) * len(batches)
+    chart, warm = Chart.sized(at.q), at.locals or (None,) * len(batches)
     sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
     step = step_of_slopes(batches, sweep) if sloped else STEP

@@ -59,7 +59,7 @@ def respond_few(
 ) -> FewResponses:
     """Of `quantity`, a function of the posterior to (m,), near q; the model has slopes in closed form."""
     top = ascend_to(model, batches, State(q), sweep, LARGEST_GAIN_OF_SETTLED)
-    chart, warm = Chart(top.q), top.locals or (None,) * len(batches)
+    chart, warm = Chart.sized(top.q), top.locals or (None,) * len(batches)
 
     def sums(at: Any) -> Any:
         with warnings.catch_warnings():

@@ -105,7 +105,7 @@ def _responses(
 ) -> ManyResponses | None:
     """Where an ascent gains less than `enough` nats in an iteration."""
     top = ascend_to(model, batches, start, sweep, enough)
-    chart, warm = Chart(top.q), top.locals or (None,) * len(batches)
+    chart, warm = Chart.sized(top.q), top.locals or (None,) * len(batches)
 
     def sums(at: Any) -> Any:
         with warnings.catch_warnings():
