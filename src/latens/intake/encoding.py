@@ -181,7 +181,7 @@ class Encoding:
         """
         if isinstance(table, SparseTable):
             return self._encode_sparse(table)
-        raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
+        raw = table if isinstance(table, RawTable) else self.columns_as_read(table)
         raw, _ = raw.without(self.missing_words)
         place = self._places(raw)
         if is_new or (is_new is None and not isinstance(table, RawTable) and not was_read(table)):
@@ -190,6 +190,10 @@ class Encoding:
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
         texts = texts_of_numbers(self.columns, {name: raw.values[at] for name, at in place.items()})
         return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts)
+
+    def columns_as_read(self, frame: Any) -> RawTable:
+        """The columns of a data frame of new rows, in which a level of the fit is one, were it called NA."""
+        return RawTable.of_frame(frame, {column.name: column.levels for column in self.columns})
 
     def as_in(self, file: Encoding) -> Encoding:
         """The encoding of a frame that was read from a file, with what is known of the cells of that file.
