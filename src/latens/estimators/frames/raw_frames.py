@@ -324,7 +324,7 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         if not hole.any():
             continue
         series, numbers = X[key], np.expm1(numbers) if column.log1p else numbers
-        cells = series.tolist() if pandas else series.to_list()
+        cells = _cells(series)
         known = next((cell for cell, is_missing in zip(cells, hole, strict=True) if not is_missing), None)
         written = None
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
@@ -376,6 +376,16 @@ def _holes(values: Any, column: Column) -> Any:
         none = NONE_WORDS if column.kind not in LEVEL_KINDS else ()
         return np.array([value is None or value in none for value in values])
     return np.isnan(values) | np.isin(values, column.codes)
+
+
+def _cells(series: Any) -> list[Any]:
+    """The values of a column; categories of pandas as its type has them, where `tolist` may turn 1 into 1.0."""
+    if not hasattr(series, "iloc"):
+        return list(series.to_list())
+    if not hasattr(series.dtype, "categories"):
+        return list(series.tolist())
+    categories = list(series.dtype.categories)
+    return [None if code < 0 else categories[code] for code in series.cat.codes]
 
 
 def _holds_text(kind: Any) -> bool:
