@@ -311,16 +311,6 @@ def test_numbers_beside_yes_and_no_are_fitted_and_asked_about(model: str, mixed:
 
 
 @pytest.mark.extras
-def test_missing_cells_are_counted_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    rows = [f"{rng.normal():.3f},{'' if i % 30 == 0 else i % 7 + 0.5},{('NA', 'EU', 'AS')[i % 3]}" for i in range(60)]
-    Path("regions.csv").write_text("\n".join(["size,dose,region", *rows]))
-    said = done("fit", "regions.csv", "--model", "latent-classes", "-k", "1", "--report", "none").stdout
-    assert "missing cells, marks such as NA included: dose 2, region 20\n" in said
-
-
-@pytest.mark.extras
 def test_unseen_levels_and_absent_columns_are_said(mixed: Path) -> None:
     done("fit", mixed, "--quiet", "--report", "none")
     Path("new.csv").write_text("town,height,smokes\nParis,180,yes\nRome,160,no\n")
