@@ -160,3 +160,13 @@ def test_without_pandas_a_word_says_that_the_fit_is_another(tmp_path: Path, monk
     )
     assert "pip install 'latens[table]'" in said
     assert "pandas is" not in done("fit", "t.csv", "--drop", "c", *options).stdout
+
+
+@pytest.mark.extras
+def test_missing_cells_are_counted_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{'' if i % 30 == 0 else i % 7 + 0.5},{('NA', 'EU', 'AS')[i % 3]}" for i in range(60)]
+    Path("regions.csv").write_text("\n".join(["size,dose,region", *rows]))
+    said = done("fit", "regions.csv", "--model", "latent-classes", "-k", "1", "--report", "none").stdout
+    assert "missing cells, marks such as NA included: dose 2, region 20\n" in said

@@ -144,6 +144,41 @@ def test_roles_are_those_of_the_table_or_as_named(files: dict[str, Path]) -> Non
     )
 
 
+@pytest.mark.parametrize("fitted_to", ["frame", "file"])
+@pytest.mark.parametrize("which", ["classes", "factors of views"])
+def test_levels_that_the_fit_did_not_have_stay_in_what_is_filled(
+    which: str, fitted_to: str, people: Any, tmp_path: Path
+) -> None:
+    """By frame, by file and by the command line: models take them as missing, and observed cells are as they were."""
+    import pandas as pd
+    from click.testing import CliRunner
+
+    from latens.cli.commands import main
+
+    columns = ["height", "visits", "smokes", "town"]
+    fit_rows = people[columns].assign(owns=np.arange(N) % 2)
+    fit_rows.to_csv(tmp_path / "fit.csv", index=False)
+    model = ESTIMATORS[which].fit(fit_rows if fitted_to == "frame" else latens.read(tmp_path / "fit.csv"))
+    latens.save(model, tmp_path / "m.latens")
+    new = fit_rows.iloc[:4].reset_index(drop=True)
+    new = new.assign(town=["Oz", None, "A", "B"], smokes=["no", "pipe", None, "yes"], owns=[0, 1, "lent", None])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    with pytest.warns(UnseenLevels, match="column 'town' holds 1 value.*taken as missing: 'Oz'"):
+        read = latens.read(tmp_path / "new.csv", like=model)
+    np.testing.assert_allclose(model.transform(read), model.transform(new))
+    for out in ("whole.csv", "whole.parquet"):
+        given = ["impute", str(tmp_path / "m.latens"), str(tmp_path / "new.csv"), "--out", str(tmp_path / out)]
+        answer = CliRunner().invoke(main, given)
+        assert answer.exit_code == 0, answer.output
+    written = [pd.read_csv(tmp_path / "whole.csv"), pd.read_parquet(tmp_path / "whole.parquet")]
+    by_frame = model.impute(new)[["town", "smokes", "owns"]].astype(str)
+    for filled in (model.impute(read), *written):
+        assert filled["town"][0] == "Oz"
+        assert filled["smokes"][1] == "pipe"
+        assert filled["owns"][2] == "lent"
+        assert filled[["town", "smokes", "owns"]].astype(str).to_numpy().tolist() == by_frame.to_numpy().tolist()
+
+
 def test_several_tables_of_one_row(people: Any) -> None:
     import pandas as pd
 

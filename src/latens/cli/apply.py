@@ -428,7 +428,7 @@ def _as_given(
     for view, table in encoded.items():
         names = {column.name: f"{view}: {column.name}" if several else column.name for column in table.columns}
         of_table = {name: out[shown] for name, shown in names.items() if shown in out}
-        own = table.written(of_table) if table.texts else of_table
+        own = table.written(of_table)
         if suffix != ".parquet":
             own = _whole_as_given(own, table)
         out |= {names[name]: values for name, values in own.items()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import latens
 from latens.cli.terminal.console import aligned, printable
 from latens.cli.terminal.failures import one_line
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 MOST_LINES = 12  # of treated columns, and of components
+MOST_HOLES = 6  # columns with missing cells that are named
 N_STRONGEST = 5  # columns named of each
 ROLES_BESIDE_ROWS = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
 
@@ -64,6 +66,8 @@ def about_data(table: Intake, *, everything: bool) -> str:
     if everything:
         lines += ["", str(table.columns), ""]
     else:
+        if holes := [f"{name} {count:,}" for name, count in table.n_missing().items() if count]:
+            lines.append(f"  missing cells, marks such as NA included: {listed(holes, MOST_HOLES, str)}")
         treated = table.treated()
         width = max((len(name) for name, _ in treated[:MOST_LINES]), default=0)
         lines += [f"  {name:{min(width, 30)}}  {words}" for name, words in treated[:MOST_LINES]]

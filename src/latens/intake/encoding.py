@@ -54,6 +54,8 @@ class Encoded:
     row_names: tuple[str, ...] | None
     unused: Mapping[str, Values] = field(default_factory=dict)  # columns of the table that were not kept
     texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
+    # of columns with levels that the fit did not have: in which rows (n,), and all cells (n,)
+    unseen: Mapping[str, tuple[NDArray[np.bool_], Values]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,11 +87,11 @@ class Encoded:
     def written(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Columns in which nothing is missing, by name: those of numbers in text as the cells of the table are written.
 
-        Cells that the table shows are as they were.
+        Cells that the table shows are as they were, also levels that the fit did not have.
         """
-        out, start = dict(columns), 0
+        out, start = self.with_unseen(columns), 0
         for column in self.columns:
-            seen, start = self.matrix[:, [start]], start + len(column.encoded_names)
+            place, start = start, start + len(column.encoded_names)
             if column.name in self.texts and len(out.get(column.name, ())) == len(self.texts[column.name]):
                 cells = self.texts[column.name]
                 shown = [cell for cell in cells if cell is not None]
@@ -97,10 +99,24 @@ class Encoded:
                 out[column.name] = np.array(
                     [
                         (None if number != number else form.write(number)) if is_missing else cell
-                        for cell, number, is_missing in zip(cells, out[column.name], np.isnan(seen[:, 0]), strict=True)
+                        for cell, number, is_missing in zip(
+                            cells, out[column.name], np.isnan(self.matrix[:, place]), strict=True
+                        )
                     ],
                     dtype=object,
                 )
+        return out
+
+    def with_unseen(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns by name, with the levels of the table that the fit did not have, which it took as missing."""
+        out = dict(columns)
+        for name, (at, cells) in self.unseen.items():
+            own = np.asarray(out.get(name, ()))
+            if len(own) != len(at):
+                continue
+            if cells.dtype == object and own.dtype.kind == "f":  # 0 and 1 beside text are text, too
+                own = np.array([None if number != number else level_text(number) for number in own], dtype=object)
+            out[name] = np.where(at, cells, own)
         return out
 
     def leveled_frame(self) -> Any:
@@ -181,7 +197,7 @@ class Encoding:
         """
         if isinstance(table, SparseTable):
             return self._encode_sparse(table)
-        raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
+        raw = table if isinstance(table, RawTable) else self.columns_as_read(table)
         raw, _ = raw.without(self.missing_words)
         place = self._places(raw)
         if is_new or (is_new is None and not isinstance(table, RawTable) and not was_read(table)):
@@ -189,7 +205,16 @@ class Encoding:
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
         texts = texts_of_numbers(self.columns, {name: raw.values[at] for name, at in place.items()})
-        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts)
+        unseen = {
+            column.name: cells
+            for column, block in zip(self.columns, blocks, strict=True)
+            if column.name in place and (cells := _unseen(column, raw.values[place[column.name]], block)) is not None
+        }
+        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts, unseen)
+
+    def columns_as_read(self, frame: Any) -> RawTable:
+        """The columns of a data frame of new rows, in which a level of the fit is one, were it called NA."""
+        return RawTable.of_frame(frame, {column.name: column.levels for column in self.columns})
 
     def as_in(self, file: Encoding) -> Encoding:
         """The encoding of a frame that was read from a file, with what is known of the cells of that file.
@@ -216,7 +241,7 @@ class Encoding:
     def cleaned(self, table: RawTable) -> tuple[tuple[Column, ...], dict[str, Values], tuple[str, ...] | None]:
         """The columns of the fit with their values in another table, as that has them; and the names of its rows.
 
-        Numbers are read, and codes for missing and levels that the fit did not have taken out.
+        Numbers are read, and codes for missing taken out. Levels that the fit did not have count as missing, and stay.
         """
         plain = replace(self, columns=tuple(replace(column, log1p=False) for column in self.columns))
         encoded = plain.encode(table)
@@ -225,7 +250,7 @@ class Encoding:
             replace(column, n_missing=sum(value is None or value != value for value in values[column.name]))
             for column in self.columns
         )
-        return columns, values, encoded.row_names
+        return columns, encoded.with_unseen(values), encoded.row_names
 
     def also_missing(self, named: NamedMissing) -> Encoding:
         """The encoding that takes these words and numbers as missing besides those of the fit."""
@@ -420,6 +445,16 @@ def _level_numbers(column: Column, values: Values) -> Floats:
             )
         )
     return found
+
+
+def _unseen(column: Column, values: Values, block: Floats) -> tuple[NDArray[np.bool_], Values] | None:
+    """Which cells of a column hold a level that the fit did not have, and all cells; None where there are none."""
+    hole = np.isnan(block[:, 0])
+    if column.kind not in ("binary", "category") or not hole.any():
+        return None
+    hole[hole] = [text is not None for text in _level_texts(column, values[hole])]
+    cells = np.array([level_text(value) for value in values], object) if values.dtype.kind in "Mm" else values
+    return (hole, cells) if hole.any() else None
 
 
 def _level_number(text: str, at: Mapping[str, float], reading: Reading | None) -> float:

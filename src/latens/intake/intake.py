@@ -235,6 +235,15 @@ class Intake:
             lines = [f"{view}: {line}" for view, line in zip(self.parts, lines, strict=True)]
         return f"{self.n_rows:,} {plural('row', self.n_rows)}; {'; '.join(lines)}"
 
+    def n_missing(self) -> dict[str, int]:
+        """Rows without a value, by the columns that were kept."""
+        return {
+            column.name if len(self.parts) == 1 else f"{view}: {column.name}": column.n_missing
+            for view, part in self.parts.items()
+            for column in part.columns
+            if column.is_kept
+        }
+
     def treated(self) -> list[tuple[str, str]]:
         """(column, what was done) for every column about which there is something to say."""
         return [

@@ -10,7 +10,6 @@ from typing import Any
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
-    "SIGNS",
     "are_codes",
     "are_dates",
     "is_absent",
@@ -33,9 +32,9 @@ _MARKS = (
     "#REF!",
     "#NULL!",
 )
-SIGNS = ("?", "-", "--", ".")  # marks of missing values that somebody may mean as a level
+_SIGNS = ("?", "-", "--", ".")
 MISSING_MARKS = tuple(
-    dict.fromkeys(["", *(form for mark in _MARKS for form in (mark, mark.lower(), mark.upper())), *SIGNS])
+    dict.fromkeys(["", *(form for mark in _MARKS for form in (mark, mark.lower(), mark.upper())), *_SIGNS])
 )
 MOST_CODES = 20  # distinct whole numbers, written as text without anything around them, that may be names of levels
 NONE_WORDS = (

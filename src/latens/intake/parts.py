@@ -60,10 +60,12 @@ class Part:
             if column.kind == "category" or (column.kind == "binary" and values.dtype == object):
                 folded = {level.casefold(): level for level in column.levels}
                 texts = [None if value is None or value != value else level_text(value) for value in values]
-                series[column.name] = pandas.Categorical(
-                    [text if text is None or text in column.levels else folded.get(text.casefold()) for text in texts],
-                    categories=list(column.levels),
-                )
+                cells = [text if text is None or text in column.levels else folded.get(text.casefold(), text)
+                         for text in texts]  # fmt: skip
+                levels = dict.fromkeys(
+                    [*column.levels, *(cell for cell in cells if cell is not None)]
+                )  # those of the fit first
+                series[column.name] = pandas.Categorical(cells, categories=list(levels))
             else:
                 series[column.name] = values
         rows = range(self.table.n_rows) if self.table.row_names is None else list(self.table.row_names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from latens.errors import TableRefused
 from latens.intake.marks import NONE_WORDS, are_codes, is_absent, is_missing_mark, plain_number
 
-__all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "logged_columns", "was_read"]
+__all__ = [
+    "RawTable",
+    "Values",
+    "as_read",
+    "declares_levels",
+    "is_enumeration",
+    "level_text",
+    "logged_columns",
+    "was_read",
+]
 
 READ, LOGS = "read by latens", "log1p"  # entries of the attrs of frames
 Values = NDArray[Any]  # float64 with NaN, objects (str or None), or datetime64
@@ -58,16 +67,25 @@ class RawTable:
         return len(self.values[0]) if self.values else 0
 
     @classmethod
-    def of_frame(cls, frame: Any, **more: Any) -> RawTable:
-        """The columns of a data frame of pandas or polars."""
+    def of_frame(cls, frame: Any, fitted: Mapping[str, Collection[str]] | None = None, **more: Any) -> RawTable:
+        """The columns of a data frame of pandas or polars.
+
+        `fitted` are the levels of a fit by column: text that is one of them is no mark of a missing value.
+        """
+        fitted = fitted or {}
         names = tuple(map(str, frame.columns))
         levels: dict[str, tuple[str, ...]] = {}
         if not hasattr(frame, "iloc"):
             for name in frame.columns:
                 if is_enumeration(frame[name].dtype):
-                    levels[str(name)] = tuple(map(level_text, frame[name].dtype.categories.to_list()))
-            return cls(names, tuple(_objects(frame[name].to_list()) for name in frame.columns), levels, **more)
-        values = _frame_values(frame, names, levels)
+                    levels[str(name)] = _named(map(level_text, frame[name].dtype.categories.to_list()))
+            return cls(
+                names,
+                tuple(_polars_values(frame[name], fitted.get(str(name), ())) for name in frame.columns),
+                levels,
+                **more,
+            )
+        values = _frame_values(frame, names, levels, fitted)
         own = getattr(frame.index, "start", None) != 0 or getattr(frame.index, "step", None) != 1
         return cls(names, values, levels, tuple(map(str, frame.index)) if own else None, **more)
 
@@ -168,6 +186,11 @@ def is_enumeration(kind: Any) -> bool:
     return type(kind).__name__ == "Enum" and hasattr(kind, "categories")
 
 
+def declares_levels(kind: Any) -> bool:
+    """Whether the type of a column of pandas or polars says that its values are levels, whatever they are called."""
+    return hasattr(kind, "categories") or type(kind).__name__ == "Categorical"
+
+
 def level_text(value: Any) -> str:
     """A value as the name of a level or row: whole numbers without a point, days without the time of day.
 
@@ -181,7 +204,9 @@ def level_text(value: Any) -> str:
     return (value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip()
 
 
-def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str, ...]]) -> tuple[Values, ...]:
+def _frame_values(
+    frame: Any, names: Sequence[str], levels: dict[str, tuple[str, ...]], fitted: Mapping[str, Collection[str]]
+) -> tuple[Values, ...]:
     """Columns of a pandas frame; those of plain numbers are taken all at once."""
     kinds = list(frame.dtypes)
     plain = [j for j, kind in enumerate(kinds) if isinstance(kind, np.dtype) and kind.kind in "fiu"]
@@ -195,8 +220,10 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
             continue
         series = frame.iloc[:, j]
         if hasattr(kind, "categories"):
-            levels[names[j]] = tuple(map(level_text, kind.categories))
-            out[j] = _objects([None if is_absent(value) else level_text(value) for value in series.tolist()])
+            texts = [level_text(value) or None for value in kind.categories]
+            levels[names[j]] = _named(texts)
+            # by their codes: `tolist` has other values than the type where pandas turns 1 into 1.0 for the sake of NaN
+            out[j] = np.array([*texts, None], dtype=object)[series.cat.codes.to_numpy()]
         elif getattr(kind, "kind", "") == "M":
             out[j] = series.to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
         elif getattr(kind, "kind", "") == "m":
@@ -204,12 +231,25 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
         elif getattr(kind, "kind", "") in "fiu":
             out[j] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            out[j] = _objects(series.tolist())
+            out[j] = _objects(series.tolist(), fitted.get(names[j], ()))
     return tuple(out)
 
 
-def _objects(values: Sequence[Any]) -> Values:
-    """Values of any types: numbers where all are, else text with None for what is missing."""
+def _polars_values(series: Any, fitted: Collection[str]) -> Values:
+    """A column of a polars frame; what its type calls a level is one, even NA."""
+    cells = series.to_list()
+    if not declares_levels(series.dtype):
+        return _objects(cells, fitted)
+    return np.array([None if cell is None else level_text(cell) or None for cell in cells], dtype=object)
+
+
+def _named(levels: Iterable[str | None]) -> tuple[str, ...]:
+    """Levels but for empty text, which says that there is no value."""
+    return tuple(level for level in levels if level)
+
+
+def _objects(values: Sequence[Any], fitted: Collection[str] = ()) -> Values:
+    """Values of any types: numbers where all are, else text with None for what is missing and no level of the fit."""
     absent = [is_absent(value) for value in values]
     known = [value for value, is_missing in zip(values, absent, strict=True) if not is_missing]
     if known and all(isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) for value in known):
@@ -226,10 +266,11 @@ def _objects(values: Sequence[Any]) -> Values:
         return np.array(
             ["NaT" if is_missing else value for value, is_missing in zip(values, absent, strict=True)], dtype="m8[ns]"
         )
+    no_marks = {*NONE_WORDS, *fitted}
     out = np.empty(len(values), dtype=object)
     for i, (value, is_missing) in enumerate(zip(values, absent, strict=True)):
         text = None if is_missing else level_text(value)
-        out[i] = None if text is None or (is_missing_mark(text) and text not in NONE_WORDS) else text
+        out[i] = None if text is None or (is_missing_mark(text) and text not in no_marks) else text
     return out
 
 

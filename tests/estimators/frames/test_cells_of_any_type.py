@@ -19,6 +19,12 @@ def intervals(size: Any) -> Any:
     return pandas.Series(pandas.qcut(size, 3))
 
 
+def whole_intervals(size: Any) -> Any:
+    import pandas
+
+    return pandas.Series(pandas.cut(10 * size, [-100, -5, 5, 100]))
+
+
 def tuples(size: Any) -> Any:
     import pandas
 
@@ -48,7 +54,9 @@ def years_as_text(size: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["LatentClassAnalysis", "MultiViewFactorAnalysis"])
-@pytest.mark.parametrize("column", [intervals, tuples, encoded_bytes, several_types, years, years_as_text])
+@pytest.mark.parametrize(
+    "column", [intervals, whole_intervals, tuples, encoded_bytes, several_types, years, years_as_text]
+)
 def test_levels_that_are_no_text_are_filled_as_what_they_are(name: str, column: Any) -> None:
     import pandas
 

@@ -89,7 +89,44 @@ def test_signs_among_levels_are_told_and_the_remedy_helps(estimator: str) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error", MissingCodes)
         make(random_state=0).fit(frame.assign(position=frame["position"].replace("-", "other")))
-        make(random_state=0).fit(people().assign(position=np.resize(["P", "OF", "NA"], 200)))  # nobody means NA
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.NothingFound")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_words_for_no_value_are_told_and_either_remedy_helps(estimator: str) -> None:
+    make, frame = getattr(latens, estimator), people()
+    frame["country"] = np.resize(["NA", "DE", "n/a", "FR"], len(frame))
+    with pytest.warns(MissingCodes, match=r"missing, in country \('NA', 50 times\), country \('n/a', 50") as caught:
+        make(random_state=0).fit(frame)
+    assert "X['country'].astype('category')" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingCodes)
+        make(random_state=0).fit(frame.assign(country=frame["country"].replace(["NA", "n/a"], "other")))
+        make(random_state=0).fit(frame.assign(country=frame["country"].astype("category")))
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.NothingFound")
+@pytest.mark.parametrize("levels", [("NA", "EU", "AS"), ("-", "+", "++"), ("?", "N/A", "null")])
+@pytest.mark.parametrize("of", ["pandas", "pandas ordered", "polars Enum", "polars Categorical"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_level_that_its_type_declares_is_a_level(estimator: str, of: str, levels: tuple[str, ...]) -> None:
+    """What the type of a column calls a level is observed, whatever it is called, also in later rows of plain text."""
+    library = pytest.importorskip(of.split()[0])
+    rng = np.random.default_rng(0)
+    k = rng.integers(0, 3, 120)
+    texts, y = [levels[each] for each in k], k * 3 + rng.normal(size=120)
+    if of.startswith("pandas"):
+        column = library.Categorical(texts, categories=levels, ordered=of.endswith("ordered"))
+    else:
+        column = library.Series(texts, dtype=library.Enum(levels) if of.endswith("Enum") else library.Categorical)
+    frame = library.DataFrame({"y": y, "c": column})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingCodes)
+        model = getattr(latens, estimator)(random_state=0).fit(frame)
+    assert list(map(str, model.impute(frame)["c"])) == texts
+    plain = library.DataFrame({"y": y, "c": texts})
+    assert list(model.impute(plain)["c"]) == texts
+    np.testing.assert_array_equal(model.transform(plain), model.transform(frame))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

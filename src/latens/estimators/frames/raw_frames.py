@@ -18,9 +18,9 @@ from latens.errors import MissingCodes, OrderAssumed, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
-from latens.intake.marks import NONE_WORDS, SIGNS, plain_number
+from latens.intake.marks import MISSING_MARKS, NONE_WORDS, plain_number
 from latens.intake.numbers.later import format_of_later
-from latens.intake.raw_table import as_read, is_enumeration, level_text, logged_columns, was_read
+from latens.intake.raw_table import as_read, declares_levels, is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, tell_several_ways, treat, word_among_numbers
 from latens.system.wording import listed
 
@@ -240,21 +240,23 @@ def _tell_codes(columns: Sequence[Column]) -> None:
 
 
 def _tell_marks(X: Any, columns: Sequence[Column]) -> None:
-    """Warn of signs among levels that are taken as missing, and may be meant as a level."""
+    """Warn of marks among levels that are taken as missing, and may be meant as a level, such as NA for Namibia."""
     own = {str(name): X[name] for name in X.columns}
     marked = []
     for column in columns:
-        if column.kind not in LEVEL_KINDS:
+        if column.kind not in LEVEL_KINDS or declares_levels(own[column.name].dtype):
             continue
         cells = Counter(cell.strip() for cell in own[column.name].to_list() if isinstance(cell, str))
-        marked += [(column.name, sign, cells[sign]) for sign in SIGNS if cells[sign]]
+        marked += [(column.name, mark, cells[mark]) for mark in MISSING_MARKS if mark and cells[mark]]
     if marked:
-        name, sign, _ = marked[0]
-        shown = [f"{name} ({sign!r}, {times(count)})" for name, sign, count in marked]
+        name, mark, _ = marked[0]
+        shown = [f"{name} ({mark!r}, {times(count)})" for name, mark, count in marked]
+        as_type = "astype('category')" if hasattr(X, "iloc") else "cast(polars.Categorical)"
         warn(
             MissingCodes(
-                f"signs that stand for no value are taken as missing, in {listed(shown, 8, str)}.",
-                f"If they are a level, give it a name: X[{name!r}].replace({sign!r}, 'other').",
+                f"marks that stand for no value are taken as missing, in {listed(shown, 8, str)}.",
+                f"If they are a level, give it a name: X[{name!r}].replace({mark!r}, 'other'); or say by the type of "
+                f"the column that all it holds are levels: X[{name!r}].{as_type}.",
             )
         )
 
@@ -314,7 +316,7 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
     pandas = hasattr(X, "iloc")
     out = X.copy() if pandas else X.clone()
     keys = {str(key): key for key in X.columns}
-    raw = dict(zip(keys, RawTable.of_frame(X).values, strict=True))
+    raw = dict(zip(keys, encoding.columns_as_read(X).values, strict=True))
     for column, numbers, names in zip(encoding.columns, values.T, texts, strict=True):
         if column.name not in keys:
             continue
@@ -322,7 +324,7 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         if not hole.any():
             continue
         series, numbers = X[key], np.expm1(numbers) if column.log1p else numbers
-        cells = series.tolist() if pandas else series.to_list()
+        cells = _cells(series)
         known = next((cell for cell, is_missing in zip(cells, hole, strict=True) if not is_missing), None)
         written = None
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
@@ -374,6 +376,16 @@ def _holes(values: Any, column: Column) -> Any:
         none = NONE_WORDS if column.kind not in LEVEL_KINDS else ()
         return np.array([value is None or value in none for value in values])
     return np.isnan(values) | np.isin(values, column.codes)
+
+
+def _cells(series: Any) -> list[Any]:
+    """The values of a column; categories of pandas as its type has them, where `tolist` may turn 1 into 1.0."""
+    if not hasattr(series, "iloc"):
+        return list(series.to_list())
+    if not hasattr(series.dtype, "categories"):
+        return list(series.tolist())
+    categories = list(series.dtype.categories)
+    return [None if code < 0 else categories[code] for code in series.cat.codes]
 
 
 def _holds_text(kind: Any) -> bool:
