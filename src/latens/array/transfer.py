@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "cast",
     "column_sums",
     "cross_sums",
+    "cross_sums_begun",
     "cross_sums_together",
     "detached",
     "host",
@@ -66,19 +68,25 @@ def host(values: Array) -> Floats:
         return np.asarray(values, dtype=np.float64)
     values = detached(values)
     if is_on_gpu(values) and values.numel() > LEAST_PINNED:
-        return np.asarray(_fetched(values), dtype=np.float64)
+        return np.asarray(_under_way(values)(), dtype=np.float64)
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
     return np.asarray(values, dtype=np.float64)
 
 
-def _fetched(values: Array) -> Any:
-    """Numbers of a GPU in memory that the device writes by itself, several times as fast as it is copied."""
+def _under_way(values: Array) -> Callable[[], Any]:
+    """What waits for numbers of a GPU, in memory that the device writes by itself, several times as fast as a copy."""
     torch = import_module("torch")
     ready = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
     ready.copy_(values, non_blocking=True)
-    torch.cuda.current_stream(values.device).synchronize()
-    return ready.numpy()
+    done = torch.cuda.Event()
+    done.record(torch.cuda.current_stream(values.device))
+
+    def answer() -> Any:
+        done.synchronize()
+        return ready.numpy()
+
+    return answer
 
 
 def host_columns(x: Array) -> Floats:
@@ -181,15 +189,22 @@ def cross_sums_together(*pairs: tuple[Array, Array], chunks: Array | None = None
 
     With `chunks` (C, K, L), of rows of another library, their sum comes last.
     """
+    return cross_sums_begun(*pairs, chunks=chunks)()
+
+
+def cross_sums_begun(*pairs: tuple[Array, Array], chunks: Array | None = None) -> Callable[[], list[Floats]]:
+    """What gives these sums when it is called; a GPU works on them meanwhile."""
     found = [_cross(a, b) for a, b in pairs]
     if chunks is not None:
         xp = array_namespace(chunks)
         found.append(xp.sum(chunks, axis=0, dtype=xp.float64))
     if isinstance(found[0], np.ndarray):
-        return found
-    xp, ends = array_namespace(*found), np.cumsum([part.shape[0] * part.shape[1] for part in found])[:-1]
-    flat = np.split(host(xp.concat([xp.reshape(part, (-1,)) for part in found])), ends)
-    return [numbers.reshape(part.shape) for numbers, part in zip(flat, found, strict=True)]
+        return lambda: found
+    xp, shapes = array_namespace(*found), [part.shape for part in found]
+    flat = xp.concat([xp.reshape(part, (-1,)) for part in found])
+    numbers = _under_way(flat) if is_on_gpu(flat) else partial(host, flat)
+    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    return lambda: [part.reshape(shape) for part, shape in zip(np.split(numbers(), ends), shapes, strict=True)]
 
 
 def _cross(a: Array, b: Array) -> Array:

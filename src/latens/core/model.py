@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -36,6 +36,7 @@ __all__ = [
     "Model",
     "Movable",
     "Narrow",
+    "Overlapping",
     "PointEstimating",
     "Posterior",
     "Proposal",
@@ -285,6 +286,14 @@ class Fused(Protocol):
 
     # what is kept of a block, and its statistics, as a local step and `statistics` would have them; None: the long way
     def inferred(self, q: Any, batch: Any, warm: Any) -> tuple[Any, Any] | None: ...
+
+
+@runtime_checkable
+class Overlapping(Protocol):
+    """A fused model whose blocks another device may work on while the host takes the bound and looks ahead."""
+
+    # ask for blocks under q, as `inferred` is likely to be asked; whether it is or not changes no answer
+    def begin(self, q: Any, batches: Sequence[Any]) -> None: ...
 
 
 @runtime_checkable

@@ -24,6 +24,7 @@ from latens.core import (
     Iteration,
     L,
     Leaping,
+    Overlapping,
     Q,
     S,
     State,
@@ -177,6 +178,8 @@ def _iterated(
         model.prepare(state.q)
     locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
     q, stats = advance(model, state.q, stats)
+    if _offers(model, Overlapping) and isinstance(batches, list | tuple):  # which lie in memory
+        model.begin(q, batches)
     return State(q, stats, locals_, step + 1), measure(model, q, stats, step, clock, log_scale)
 
 

@@ -3,12 +3,15 @@
 Where all views are measurements of one group of samples, codes are normal and nothing of them is kept: a block is then
 a few products of its rows, the columns of all views together, with what the posterior says to all samples alike. The
 same as a local step and statistics after it, which serve all other blocks.
+
+A GPU is asked for these products as soon as a posterior is there, and makes them while the host has other work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,7 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import diagonal_places, moment_pairs, upper
 from latens.array.row_matrices import normal_rows, with_ones
-from latens.array.transfer import cross_sums_together, is_on_gpu, like, take
+from latens.array.transfer import cross_sums_begun, is_on_gpu, like, take
 from latens.core import Rows
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics, code_blocks, code_places
@@ -28,7 +31,9 @@ from latens.system.cached_value import cached_value
 if TYPE_CHECKING:
     from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 
-__all__ = ["Shared", "measured_sums", "shared_by_samples"]
+__all__ = ["Shared", "begin_on_gpu", "measured_sums", "shared_by_samples"]
+
+Answer = Callable[[], "MultiViewStatistics"]  # what waits for the sums over a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +84,36 @@ def _shared(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     return Shared(views, grams, precision, spread, float(volume[0]), lead, whole[beside] @ spread)
 
 
+def begin_on_gpu(model: MultiView, q: MultiViewPosterior, batches: Sequence[Rows]) -> None:
+    """Ask a GPU that holds blocks for their sums under q, which `measured_sums` then waits for."""
+    for batch in batches:
+        if is_on_gpu(batch.x):
+            vars(batch)["begun"] = q, _asked(model, q, batch)  # with the block, since posteriors outlive a fit
+
+
 def measured_sums(model: MultiView, q: MultiViewPosterior, batch: Rows) -> MultiViewStatistics | None:
     """Statistics of a block under the best codes for q; None where it takes the long way."""
+    begun_for, answer = vars(batch).pop("begun", (None, None))
+    if begun_for is not q:
+        answer = _asked(model, q, batch)
+    return None if answer is None else answer()
+
+
+def _asked(model: MultiView, q: MultiViewPosterior, batch: Rows) -> Answer | None:
+    """What waits for the statistics of a block; None where it takes the long way."""
     known, x = shared_by_samples(model, q), batch.x
     if known is None or not len(batch):
         return None
     compiled = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and batch.weight is None
     if batch.seen is None:
-        return (_of_complete if compiled else _of_complete_plain)(model, known, batch)
+        return partial(_of_complete, model, known, batch) if compiled else _of_complete_plain(model, known, batch)
     parts = [batch.columns(view.columns) for view in model.views]
     if all(part.whole for part in parts):
         return None  # few kinds of samples
     if not isinstance(x, np.ndarray):
         return _of_gaps_plain(model, known, batch)
     served = compiled and all(part.whole or part.few_gaps for part in parts)
-    return _of_gaps(model, known, batch) if served else None
+    return partial(_of_gaps, model, known, batch) if served else None
 
 
 def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
@@ -105,16 +125,18 @@ def _of_complete(model: MultiView, known: Shared, batch: Rows) -> MultiViewStati
     return _of_means(model, known, batch, sums, second)
 
 
-def _of_complete_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
+def _of_complete_plain(model: MultiView, known: Shared, batch: Rows) -> Answer:
     x, (d, k) = batch.x, known.lead.shape
     sent = like(np.concatenate([known.lead.T.reshape(-1), known.shift]), x)  # at once
     drive, shift = _view_by_view(model, batch, array_namespace(x).reshape(sent[: d * k], (k, d))), sent[d * k :]
     if (found := _codes_on_gpu(batch, drive, shift)) is not None:
         full, chunks = found
-        return _of_means(model, known, batch, *cross_sums_together((full, x), chunks=chunks))
-    full = with_ones(drive.T - shift, True)
-    weighted = batch.weigh(full)
-    return _of_means(model, known, batch, *cross_sums_together((weighted, x), (weighted, full)))
+        sums = cross_sums_begun((full, x), chunks=chunks)
+    else:
+        full = with_ones(drive.T - shift, True)
+        weighted = batch.weigh(full)
+        sums = cross_sums_begun((weighted, x), (weighted, full))
+    return lambda: _of_means(model, known, batch, *sums())
 
 
 def _codes_on_gpu(batch: Rows, drive: Array, shift: Array) -> tuple[Array, Array] | None:
@@ -151,7 +173,7 @@ def _of_gaps(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistic
     return _statistics(model, batch, sums, grams.T, squares[None], float(volume[0]))
 
 
-def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewStatistics:
+def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> Answer:
     xp, x, k = array_namespace(batch.x), batch.x, known.weights.shape[1]
     mask = xp.astype(batch.seen, x.dtype)
     inner, (level,) = code_blocks(mask @ like(known.pairs, x).T, k, 1)
@@ -161,8 +183,13 @@ def _of_gaps_plain(model: MultiView, known: Shared, batch: Rows) -> MultiViewSta
     pairs = moment_pairs(full, spread)
     weighted, weight = batch.weigh(pairs), batch.weigh(full[:, k:])
     own = xp.concat([take(pairs, np.array(diagonal_places(k + 1)[:k]), axis=1), volume[:, None]], axis=1)
-    sums, grams, squares = cross_sums_together((batch.weigh(full), x), (weighted, mask), (weight, own))
-    return _statistics(model, batch, sums, grams.T, np.array(squares[:, :k]), float(squares[0, k]))
+    answers = cross_sums_begun((batch.weigh(full), x), (weighted, mask), (weight, own))
+
+    def found() -> MultiViewStatistics:
+        sums, grams, squares = answers()
+        return _statistics(model, batch, sums, grams.T, np.array(squares[:, :k]), float(squares[0, k]))
+
+    return found
 
 
 def _view_by_view(model: MultiView, batch: Rows, turned: Array) -> Array:

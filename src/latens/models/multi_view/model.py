@@ -58,7 +58,7 @@ from latens.models.multi_view.coefficients import (
     pull_and_gram,
 )
 from latens.models.multi_view.lost_information import code_weights, lost_information
-from latens.models.multi_view.measured_blocks import measured_sums, shared_by_samples
+from latens.models.multi_view.measured_blocks import begin_on_gpu, measured_sums, shared_by_samples
 from latens.models.multi_view.moves import propose
 from latens.models.multi_view.sampling import (
     DrawnFactors,
@@ -213,8 +213,8 @@ class MultiView:
             squares = of_pairs(at.summed(batch), diagonal_places(at.mean.shape[1])[: at.codes.shape[1]])
         return MultiViewStatistics(batch.n, sizes, squares, used, entropy, views)
 
-    def prepare(self, q: MultiViewPosterior) -> None:
-        shared_by_samples(self, q)
+    prepare = shared_by_samples
+    begin = begin_on_gpu
 
     def inferred(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None) -> tuple[None, Statistics] | None:
         found = measured_sums(self, q, batch)
