@@ -291,39 +291,53 @@ def spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
 
 
 @nb.njit(**COMPILED)
-def prior_sums(drive, stiff, alpha, odds, out):
+def prior_sums(drive, gram, places, scale, mean, alpha, odds, out, n_side):
     """Sums over n loadings of a coefficient that tell how their evidence changes with log odds and log precision.
 
-    drive (K, n) and stiff (K, 1 or n) are h and g of h w - g w^2 / 2; alpha and odds (K,) those of the prior. A
-    loading is in with chance s, and a = alpha E[w^2] if it is. Into `out` (5, K): sums of s, s (1 - a), s (1 - s),
-    s (1 - s) (1 - a), and the second derivative by log alpha.
+    Rows, and what is given of them, are those of `spike_sweep`, with the means E[w] (K, n) where they are now; alpha
+    and odds are of the prior of the first coefficients. Given the others, a loading has the objective h w - g w^2 / 2.
+    It is in with chance s, and a = alpha E[w^2] if it is. Into `out` (5, coefficients): sums of s, s (1 - a),
+    s (1 - s), s (1 - s) (1 - a), and the second derivative by log alpha.
     """
-    n = drive.shape[1]
-    chances, rests, slopes = np.empty(n), np.empty(n), np.empty(n)
-    for k in range(drive.shape[0]):
-        own, common = stiff[k], stiff.shape[1] == 1
-        precision, bias = alpha[k], odds[k] + 0.5 * log_normal(alpha[k])
-        for i in range(n):
-            width = 1.0 / (own[0 if common else i] + precision)
-            slab = drive[k, i] * width
-            square = slab * slab
-            logit = bias + 0.5 * (log_normal(width) + drive[k, i] * slab)
-            power, _ = shrunk(abs(logit))
-            low = power / (1.0 + power)
-            size = precision * (square + width)
-            chances[i] = low if logit < 0 else 1.0 - low
-            rests[i] = 1.0 - size
-            slopes[i] = size - precision * precision * width * (width + 2.0 * square)  # d size / d log alpha
-        into, odd, doubts, both, curve = 0.0, 0.0, 0.0, 0.0, 0.0
-        for i in range(n):
-            chance, rest = chances[i], rests[i]
-            doubt = chance * (1.0 - chance)
-            into += chance
-            odd += chance * rest
-            doubts += doubt
-            both += doubt * rest
-            curve += 0.25 * doubt * rest * rest - 0.5 * chance * slopes[i]
-        out[0, k], out[1, k], out[2, k], out[3, k], out[4, k] = into, odd, doubts, both, curve
+    k, n = mean.shape
+    before, behind, given = np.empty(n_side), np.empty(n_side), np.empty(n_side)
+    stiff, tau = np.empty(n_side), np.empty(n_side)
+    chances, rests, slopes = np.empty(n_side), np.empty(n_side), np.empty(n_side)
+    fill(0.0, out.reshape(-1))
+    for start in range(0, n, n_side):
+        m = min(n_side, n - start)
+        _lay(scale, start, tau[:m])
+        for a in range(len(alpha)):
+            _lay(gram[places[a, a]], start, stiff[:m])
+            _weigh(gram, places, a, 0, a, start, mean[:, start:], before[:m])
+            _weigh(gram, places, a, a + 1, k, start, mean[:, start:], behind[:m])
+            copy(drive[a, start:], given[:m])
+            precision, bias = alpha[a], odds[a] + 0.5 * log_normal(alpha[a])
+            for i in range(m):
+                pull, width = tau[i] * (given[i] - before[i] - behind[i]), 1.0 / (tau[i] * stiff[i] + precision)
+                slab = pull * width
+                square = slab * slab
+                logit = bias + 0.5 * (log_normal(width) + pull * slab)
+                power, _ = shrunk(abs(logit))
+                low = power / (1.0 + power)
+                size = precision * (square + width)
+                chances[i] = low if logit < 0 else 1.0 - low
+                rests[i] = 1.0 - size
+                slopes[i] = size - precision * precision * width * (width + 2.0 * square)  # d size / d log alpha
+            into, odd, doubts, both, curve = 0.0, 0.0, 0.0, 0.0, 0.0
+            for i in range(m):
+                chance, rest = chances[i], rests[i]
+                doubt = chance * (1.0 - chance)
+                into += chance
+                odd += chance * rest
+                doubts += doubt
+                both += doubt * rest
+                curve += 0.25 * doubt * rest * rest - 0.5 * chance * slopes[i]
+            out[0, a] += into
+            out[1, a] += odd
+            out[2, a] += doubts
+            out[3, a] += both
+            out[4, a] += curve
 
 
 @nb.njit(**COMPILED)

@@ -241,10 +241,8 @@ class ViewPosterior:
         if parameters is not None:
             parameters = parameters.improved(stats, self.mean)
             stats = parameters.applied(stats)
-        pull, gram, scale = stats.pull, stats.gram, self.noise.mean
-        if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
-            pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
-        found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
+        scale = self.noise.mean
+        found = sweep_spikes(*stats.parabolas(scale), scale, precision, odds[None], self.mean)
         square, used = found.on * (found.slab**2 + found.variance), found.used[:k]  # as what nothing is remembered of
         alpha = _relevance(prior.alpha, d, used, found.size[:k])
         idle = 1 / alpha.mean
@@ -288,11 +286,6 @@ class ViewPosterior:
         if self.theta is not None and prior.theta is not None:
             found["theta"] = self.theta.slopes(prior.theta, used, d - used)
         return found
-
-    def alone(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
-        """(D, K) each: what rows say of each loading given the others, as h and g of h w - g w^2 / 2."""
-        means, squares = self._all_pulls(stats.at(self))
-        return means[:, : self.n_components], -2 * squares[:, : self.n_components]
 
     def _all_pulls(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
         """(D, K + G) each: derivatives of the view's data terms by E[w] and E[w^2], given the others."""
@@ -353,6 +346,12 @@ class ViewStatistics(Statistics):
     def at(self, p: ViewPosterior) -> ViewStatistics:
         """The sums where the likelihood has the parameters of that posterior."""
         return self if p.parameters is None else p.parameters.applied(self)
+
+    def parabolas(self, tau: Floats) -> tuple[Floats, Floats]:
+        """Pull (D, K + G) and Gram (1 or D, P) of all terms together, to be multiplied by tau (D,)."""
+        if self.free_pull is None or self.free_gram is None:
+            return self.pull, self.gram
+        return self.pull + self.free_pull / tau[:, None], self.gram + self.free_gram / tau[:, None]
 
     @property
     def powers(self) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from latens.array import Floats
+from latens.array.packed_symmetric import pair_places
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 
@@ -118,14 +119,16 @@ def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatisti
     """
     if p.theta is None or prior.theta is None or not p.n_components:
         return p, 0.0
-    from latens.array.kernels.spike_slab_numba import prior_sums
+    from latens.array.kernels.spike_slab_numba import N_SIDE, prior_sums
 
-    h, g = p.alone(stats)
+    pull, gram = stats.at(p).parabolas(p.noise.mean)
+    terms = (np.ascontiguousarray(part.T) for part in (pull, gram))
     alpha, (log_on, log_off), share = p.alpha.mean, p.theta.mean_log, p.theta.mean
     sums = np.empty((5, p.n_components))
-    prior_sums(np.ascontiguousarray(h.T), np.ascontiguousarray(g.T), alpha, log_on - log_off, sums)
+    means = np.ascontiguousarray(p.mean.T)
+    prior_sums(*terms, pair_places(len(means)), p.noise.mean, means, alpha, log_on - log_off, sums, N_SIDE)
     on, off_prior, doubt, both, curve = sums
-    total = len(h) + prior.theta.on + prior.theta.off
+    total = len(pull) + prior.theta.on + prior.theta.off
     by_odds = on + prior.theta.on - total * share
     by_log = 0.5 * off_prior + prior.alpha.shape - prior.alpha.rate * alpha
     odds_twice, both = doubt - total * share * (1 - share), 0.5 * both
