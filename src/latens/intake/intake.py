@@ -56,7 +56,7 @@ class Intake:
         several = len(self.parts) > 1
         heads = (*(("view",) if several else ()), "column", "kind", "treatment", "missing", "note")
         rows = [
-            (*((view,) if several else ()), each.name, each.kind, each.role, each.n_missing, each.note)
+            (*((view,) if several else ()), each.name, each.taken_as, each.role, each.n_missing, each.note)
             for view, part in self.parts.items()
             for each in part.columns
         ]

@@ -463,7 +463,9 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
         if _is_count(facts, at):
             return Column(name, "count", n_missing=n_missing)
         if high - low <= LARGEST_STEP and low >= 0:
-            return Column(name, "scale", note=f"whole numbers from {low:g} to {high:g}", n_missing=n_missing)
+            return Column(
+                name, "scale", note=f"whole numbers from {low:g} to {high:g}, taken as a number", n_missing=n_missing
+            )
     return Column(name, "number", n_missing=n_missing)
 
 

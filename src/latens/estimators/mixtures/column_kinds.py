@@ -79,6 +79,17 @@ class ColumnKinds:
         return f"{self.levels[d][i] if self.levels[d] else float(i):g}"
 
     @property
+    def named_levels(self) -> dict[str, list[str | float]]:
+        """By column of levels, or of yes and no: what its numbers are called, or its values, in their order."""
+        found: dict[str, list[str | float]] = {}
+        for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            texts = self.names_of_levels[d] if self.names_of_levels else ()
+            if kind in LEVELS or kind == "bernoulli":
+                worded = texts and texts != ("0", "1")
+                found[name] = list(texts) if worded else list(self.levels[d] or (0.0, 1.0))
+        return found
+
+    @property
     def places(self) -> dict[str, tuple[int, ...]]:
         """The columns of each kind there is."""
         found = {kind: tuple(d for d, own in enumerate(self.kinds) if own == kind) for kind in KINDS}

@@ -36,6 +36,7 @@ __all__ = [
     "MOST_LEVELS",
     "LevelColumns",
     "ScaleColumns",
+    "WordColumns",
     "contracted",
     "levels_of",
     "nearest_levels",
@@ -196,6 +197,34 @@ class ScaleColumns(LevelColumns):
         """(n, C) of each column by its name, from the chances (n, D, C) of all, of which the last may be of none."""
         return {
             name: chances[:, d, : len(own)] for d, (name, own) in enumerate(zip(self.names, self.levels, strict=True))
+        }
+
+
+@record
+class WordColumns:
+    """The columns of one view of yes and no, called after the word that is 1 where a frame has words for both.
+
+    >>> WordColumns(("sex", "ill"), (("female", "male"), ("0", "1"))).features
+    ('sex = male', 'ill')
+    """
+
+    names: tuple[str, ...]
+    words: tuple[tuple[str, str], ...]  # what 0 and 1 of each are called
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns of the model."""
+        return tuple(
+            name if words == ("0", "1") else f"{name} = {words[1]}"
+            for name, words in zip(self.names, self.words, strict=True)
+        )
+
+    @property
+    def by_column(self) -> dict[str, list[str | float]]:
+        """What 0 and 1 are called, or these numbers, of each column by its name."""
+        return {
+            name: [0.0, 1.0] if words == ("0", "1") else list(words)
+            for name, words in zip(self.names, self.words, strict=True)
         }
 
 
