@@ -207,3 +207,29 @@ def test_the_command_line_keeps_the_columns_of_a_model_of_python(people: Any, tm
         assert answer.exit_code == 0, answer.output
         found = np.loadtxt(out, delimiter=",", skiprows=1, ndmin=2)[:, -1]
         assert found == pytest.approx(model.score_samples(rows))
+
+
+@pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_a_level_that_is_written_as_a_mark_is_one_in_new_files(kind: type, tmp_path: Path) -> None:
+    """NA for Namibia, which the type of the column of the fit declares."""
+    import pandas as pd
+
+    from tests.cli.commands import done
+
+    rng = np.random.default_rng(0)
+    label = rng.integers(3, size=150)
+    country = np.array(["NA", "DE", "FR"])[label]
+    frame = pd.DataFrame({"country": pd.Categorical(country), "x": 4.0 * label + rng.normal(size=150)})
+    frame["y"] = rng.normal(size=150)
+    model = kind(3, random_state=0, n_jobs=1).fit(frame)
+    new = frame.head(30).assign(country=country[:30])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    new.to_parquet(tmp_path / "new.parquet")
+    expected = model.score_samples(frame.head(30))
+    for name in ("new.csv", "new.parquet"):
+        table = latens.read(tmp_path / name, like=model)
+        assert table.frame["country"].tolist() == country[:30].tolist()
+        np.testing.assert_allclose(model.score_samples(table), expected, rtol=1e-12)
+    latens.save(model, tmp_path / "m.latens")
+    done("score", tmp_path / "m.latens", tmp_path / "new.csv", "--out", tmp_path / "scores.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "scores.csv").iloc[:, -1], expected, rtol=1e-5)

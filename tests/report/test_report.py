@@ -287,3 +287,22 @@ def test_classes_are_told_by_their_profiles(tmp_path: Path) -> None:
     assert "All numbers of the classes" in page
     assert "P(7)" in page
     assert f"Relative entropy {model.entropy_:.3f}" in page
+
+
+def test_labels_and_components_are_a_truth_and_what_says_nothing_is_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=80)
+    X = np.column_stack([6.0 * label, -6.0 * label, np.zeros(80)]) + rng.normal(size=(80, 3))
+    clusters = latens.GaussianMixture(2, random_state=0, n_jobs=1).fit(X)
+    assert "true found 2 of 2" in Page(report(clusters, X, tmp_path / "page.html", truth=label)).text
+    factors = latens.FactorAnalysis(1).fit(X)
+    text = Page(report(factors, X, tmp_path / "page.html", truth=np.array([[3.0, -3.0, 0.0]]))).text
+    assert "true found 1 of 1" in text
+    for model, wrong, wanted in (
+        (clusters, label[:5], "give the true labels of the rows of X"),
+        (factors, label, r"shape \(80,\), of which the page of FactorAnalysis shows nothing.*metadata=\{'truth'"),
+        (factors, np.ones((2, 4)), "give true components, one in each row"),
+        (factors, "shapes", "truth is a str, of which"),
+    ):
+        with pytest.raises(ValueError, match=wanted):
+            report(model, X, tmp_path / "page.html", truth=wrong)

@@ -335,15 +335,26 @@ def _read_for(fitted: Any, source: Any, arguments: dict[str, Any]) -> tuple[Inta
     """New rows with the columns that the model knows by name, also those that say nothing; and the Python of it."""
     from latens.intake import read
 
+    by_model = read_call(source, arguments, "latens.read", "like=model")
+    if _has_marks_as_levels(fitted):  # such as NA, Namibia, which only the model tells from a missing value
+        return read(source, like=fitted, **arguments), by_model
     try:
         table = read(source, **arguments)
         alike = table.like(fitted)
     except TableRefused as refusal:
         try:
-            return read(source, like=fitted, **arguments), read_call(source, arguments, "latens.read", "like=model")
+            return read(source, like=fitted, **arguments), by_model
         except TableRefused:
             raise refusal from None
     return alike, f"{read_call(source, arguments)}{'' if alike is table else '.like(model)'}"
+
+
+def _has_marks_as_levels(fitted: Any) -> bool:
+    """Whether a level of the fit is written as missing values are."""
+    from latens.intake.marks import is_missing_mark
+
+    table = getattr(getattr(fitted, "columns_", None), "table", None)
+    return table is not None and any(is_missing_mark(level) for column in table.columns for level in column.levels)
 
 
 def _refuse_unread(encoded: dict[str, Encoded]) -> None:

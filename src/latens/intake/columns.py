@@ -90,6 +90,11 @@ class Column:
         return self.role == KEPT
 
     @property
+    def taken_as(self) -> str:
+        """Its kind as it is said: steps of a scale are fitted as the numbers they are, unless they are made levels."""
+        return "number" if self.kind == "scale" else self.kind
+
+    @property
     def encoded_names(self) -> tuple[str, ...]:
         """Names of the columns of numbers that it becomes.
 
@@ -147,10 +152,12 @@ def counted_kinds(columns: tuple[Column, ...]) -> str:
 
     >>> counted_kinds((Column("a", "number"), Column("b", "binary"), Column("c", "id", "dropped")))
     '3 columns: 1 number, 1 yes/no; dropped 1: c'
+    >>> counted_kinds((Column("a", "number"), Column("answer", "scale")))
+    '2 columns: 2 numbers'
     """
     parts = []
     for kind, several in KINDS.items():
-        count = sum(column.kind == kind and column.is_kept for column in columns)
+        count = sum(column.taken_as == kind and column.is_kept for column in columns)
         if count:
             parts.append(f"{count:,} {several if count > 1 else {'binary': 'yes/no'}.get(kind, kind)}")
     text = f"{len(columns):,} {plural('column', len(columns))}: {', '.join(parts) or 'none kept'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Intake:
         several = len(self.parts) > 1
         heads = (*(("view",) if several else ()), "column", "kind", "treatment", "missing", "note")
         rows = [
-            (*((view,) if several else ()), each.name, each.kind, each.role, each.n_missing, each.note)
+            (*((view,) if several else ()), each.name, each.taken_as, each.role, each.n_missing, each.note)
             for view, part in self.parts.items()
             for each in part.columns
         ]
@@ -405,7 +405,9 @@ def _tables_like(
     first = next(iter(encodings.values()))
     out: dict[str, RawTable | SparseTable] = {}
     for view, one in given.items():
-        tables = _tables(one, _layout(one, first.format), sep, sheet)
+        own = encodings.values() if len(given) == 1 else [encodings[view]] if view in encodings else []
+        levels = {column.name: column.levels for encoding in own for column in encoding.columns}
+        tables = _tables(one, _layout(one, first.format), sep, sheet, levels)
         for name, table in tables.items():
             label = view if view and len(tables) == 1 else f"{view} {name}".strip()
             label = next(iter(encodings)) if len(encodings) == len(given) == len(tables) == 1 else label
@@ -466,11 +468,17 @@ def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding]
     return out
 
 
-def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int | None) -> Mapping[str, Any]:
+def _tables(
+    source: Any,
+    format: str | None,
+    sep: str | None,
+    sheet: str | int | None,
+    fitted: Mapping[str, Collection[str]] | None = None,
+) -> Mapping[str, Any]:
     if isinstance(source, str | os.PathLike):
-        return load_tables(Path(source).expanduser(), format, sep, sheet)
+        return load_tables(Path(source).expanduser(), format, sep, sheet, fitted)
     if hasattr(source, "columns"):
-        return laid_out({"x": RawTable.of_frame(source).with_codes_as_levels(source)}, format)
+        return laid_out({"x": RawTable.of_frame(source, fitted).with_codes_as_levels(source)}, format)
     raise TableRefused(f"a {type(source).__name__} cannot be read; give the path of a file, or a data frame.")
 
 

@@ -8,11 +8,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COUNT_REACH", "POISSON_RATIO", "count_kind", "guess_kind", "refuse_lone_levels"]
+__all__ = [
+    "COUNT_REACH",
+    "MOST_LEVELS",
+    "POISSON_RATIO",
+    "count_kind",
+    "guess_kind",
+    "refuse_levels",
+    "too_many_levels",
+]
 
 LEAST_SKEW = 0.5  # of a Poisson variable's skewness, 1 / sqrt(mean), that counts have at least
 POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
+MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
 MANY_LEVELS = 20  # of a column, which must occur twice on average
+OR_MEASUREMENTS = "or choose 'gaussian' if they are measurements"
+MOST_FRACTIONS = 50  # levels of a scale that may have fractions, such as half steps
 COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 
 
@@ -47,10 +58,50 @@ def count_kind(mean: float, variance: float, third_moment: float) -> str | None:
     return "poisson" if variance <= MOST_RATIO * mean else "negative-binomial"
 
 
-def refuse_lone_levels(name: str, kind: str, n_levels: int, n: int) -> None:
-    """Refuse a column of names that is to be levels: most of them occur once in its n values."""
-    if n_levels > MANY_LEVELS and n < 2 * n_levels:
+def refuse_levels(column: str, kind: str, levels: NDArray[np.float64], n: int) -> None:
+    """Refuse a column that cannot be levels: the one rule of all who take some.
+
+    Parameters
+    ----------
+    column : str
+        What it is called, such as "column 'colour'".
+    kind : str
+        What it is to be.
+    levels : array
+        Distinct values; of more than `MOST_LEVELS` any that are more.
+    n : int
+        Values it shows.
+
+    Raises
+    ------
+    ValueError
+        If it shows fewer than two levels, more than can be learnt, mostly such as occur once, or measurements.
+
+    Examples
+    --------
+    >>> refuse_levels("column 'age'", "ordinal", np.arange(18.0, 80.0), 500)
+    >>> refuse_levels("column 'c'", "categorical", np.array([2.0]), 500)
+    Traceback (most recent call last):
+    ValueError: column 'c' is to be categorical but shows only 2; a category needs two levels, so leave the column out.
+    """
+    found = f"{column} is to be {kind} but"
+    if len(levels) < 2:
+        shown = f"only {levels[0]:g}" if len(levels) else "no value at all"
+        raise ValueError(f"{found} shows {shown}; a category needs two levels, so leave the column out.")
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(f"{found} {too_many_levels(OR_MEASUREMENTS)}")
+    if kind == "ordinal" and len(levels) > MOST_FRACTIONS and np.any(levels != np.round(levels)):
         raise ValueError(
-            f"column {name!r} is to be {kind} but has {n_levels} levels in {n} rows: nothing can be learnt of levels "
-            "that occur once. Join rare levels, or leave the column out."
+            f"{found} has {len(levels)} levels with fractions, as measurements have; choose 'gaussian', or round them "
+            "to a few steps."
         )
+    if len(levels) > MANY_LEVELS and n < 2 * len(levels):
+        raise ValueError(
+            f"{found} has {len(levels)} levels in {n} rows: nothing can be learnt of levels that occur once. Join rare "
+            "levels, or leave the column out."
+        )
+
+
+def too_many_levels(remedy: str) -> str:
+    """What is said of a column of more levels than can be learnt."""
+    return f"has more than {MOST_LEVELS} levels, the most that can be learnt. Join rare levels, {remedy}."

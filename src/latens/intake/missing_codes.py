@@ -22,6 +22,8 @@ LEAST_NAMED = 5  # occurrences from which a usual code, such as -999, counts as 
 LARGEST_SHARE = 0.5
 LEAST_GAP = 10.0  # interquartile ranges between a code and the other values
 LEAST_RANGES = 2.0  # ranges of the other values between them and a code that is no row of nines: tails are no codes
+RANGES_FROM_ZERO = 10.0  # the same of 0
+LARGEST_SHARE_OF_ZEROS = 0.1  # of a column in which 0 is no value
 MOST_CODES = 4  # in one column, such as 97, 98 and 99
 MANY_VALUES = 10  # distinct ones beside the code, without which any far value might be a level
 MOST_ROWS = 20_000  # looked at
@@ -134,12 +136,12 @@ def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
         many = _are_many(count, n) or (named[0] and count >= LEAST_NAMED)
         if len(others) < 2 or not many or count / n > LARGEST_SHARE:
             continue
-        if _are_codes(codes, named[0], others, often[run:][::direction]):
+        if _are_codes(codes, named[0], count, others, often[run:][::direction]):
             return codes
     return np.empty(0)
 
 
-def _are_codes(codes: Floats, named: bool, others: Floats, often: NDArray[np.int64]) -> bool:
+def _are_codes(codes: Floats, named: bool, count: int, others: Floats, often: NDArray[np.int64]) -> bool:
     """Whether values at one end are too far from the others to be of their kind."""
     if named and codes[-1] < 0 <= others[0]:
         return True  # the only negative values
@@ -148,5 +150,8 @@ def _are_codes(codes: Floats, named: bool, others: Floats, often: NDArray[np.int
     spread = float(high - low)
     if gap <= LEAST_GAP * spread:
         return False
-    far = spread > 0 and len(others) >= MANY_VALUES and gap > LEAST_RANGES * float(others[-1] - others[0])
-    return named or (far and codes[0] != 1 and float(codes[0]).is_integer())
+    is_zero = codes[0] == 0  # a value of many columns, such as money spent, or its logarithm; of years it is none
+    ranges = RANGES_FROM_ZERO if is_zero else LEAST_RANGES
+    far = spread > 0 and len(others) >= MANY_VALUES and gap > ranges * float(others[-1] - others[0])
+    common = is_zero and count > LARGEST_SHARE_OF_ZEROS * (count + often.sum())
+    return named or (far and not common and codes[0] != 1 and float(codes[0]).is_integer())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,16 @@ PACKED = (".gz", ".bz2", ".xz", ".zip")
 READ = "CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx"
 
 
-def load_tables(path: Path, format: str | None, sep: str | None, sheet: str | int | None) -> dict[str, Table]:
+def load_tables(
+    path: Path,
+    format: str | None,
+    sep: str | None,
+    sheet: str | int | None,
+    fitted: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, Table]:
     """The tables of a file by name; a file of one table calls it "x".
+
+    `fitted` are the levels of a fit by column: text that is one of them is no mark of a missing value.
 
     Raises
     ------
@@ -46,14 +54,18 @@ def load_tables(path: Path, format: str | None, sep: str | None, sheet: str | in
     suffix = _suffix(path)
     binary = BINARY.get(suffix)
     if binary is not None:
-        tables: dict[str, Table] = binary(path) if binary is not _excel else _excel(path, sheet)
+        tables: dict[str, Table]
+        if binary is _excel:
+            tables = _excel(path, sheet, fitted)
+        else:
+            tables = _parquet(path, fitted) if binary is _parquet else binary(path)
         return laid_out(tables, format)
     if suffix not in TEXT:
         raise TableRefused(f"{path.name}: files that end with {suffix} are not read; {READ} are. Save it as CSV.")
     if format == "transactions" or (format is None and sniff(path, sep).names is None):
         lines, _ = read_lines(path, sep)
         return {"x": from_transactions(lines)}
-    return laid_out({"x": read_text(path, sep)}, format)
+    return laid_out({"x": read_text(path, sep, fitted)}, format)
 
 
 def laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
@@ -101,7 +113,7 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _parquet(path: Path) -> dict[str, Table]:
+def _parquet(path: Path, fitted: Mapping[str, Collection[str]] | None = None) -> dict[str, Table]:
     pandas = require("pandas", "table")
     require("pyarrow", "table")
     try:
@@ -110,10 +122,12 @@ def _parquet(path: Path) -> dict[str, Table]:
         raise TableRefused(
             f"{path.name} is no Parquet file that can be read ({str(error).splitlines()[0]})."
         ) from error
-    return {"x": RawTable.of_frame(frame).with_codes_as_levels(frame)}
+    return {"x": RawTable.of_frame(frame, fitted).with_codes_as_levels(frame)}
 
 
-def _excel(path: Path, sheet: str | int | None = None) -> dict[str, Table]:
+def _excel(
+    path: Path, sheet: str | int | None = None, fitted: Mapping[str, Collection[str]] | None = None
+) -> dict[str, Table]:
     """A sheet, written out as text so that titles, headers and units are found as in any file."""
     if path.suffix.lower() not in (".xlsx", ".xlsm"):
         raise TableRefused(f"{path.name} is of an old or other spreadsheet format; save it as .xlsx or CSV.")
@@ -133,7 +147,7 @@ def _excel(path: Path, sheet: str | int | None = None) -> dict[str, Table]:
                 [_cell(value) for value in row] for row in book[chosen].iter_rows(values_only=True)
             )
         book.close()
-        raw = read_text(copy, ",")
+        raw = read_text(copy, ",", fitted)
     notes = [f"sheet {chosen!r} of {len(names)}: {', '.join(names)}"] if len(names) > 1 else []
     return {
         "x": RawTable(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from latens.errors import MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
-from latens.intake.kind_guess import COUNT_REACH, count_kind
+from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, too_many_levels
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import missing_codes
 from latens.intake.numbers.cell import number_in
@@ -34,9 +34,8 @@ NOT_MODELLED = "dates are not modelled"
 # what arrays of times are: kind, role and note
 TIMES = {"M": ("date", "dropped", NOT_MODELLED), "m": ("duration", "dropped", "durations are not modelled")}
 MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missing, and the share of such cells
-MOST_LEVELS = 20  # of a category that is recognised
+MOST_RECOGNISED = 20  # of a category that is recognised
 MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several ways that may be levels
-MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
 MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
@@ -272,14 +271,14 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     if are_dates(counts):
         return Column(name, "date", "dropped", NOT_MODELLED, n_missing), values
     several = "" if found is None else f"{SEVERAL_WAYS}, {found.doubt}"
-    if several and (len(counts) > MOST_LEVELS or MOST_DISTINCT * n_seen < len(counts)):
+    if several and (len(counts) > MOST_RECOGNISED or MOST_DISTINCT * n_seen < len(counts)):
         return Column(name, "text", "dropped", f"{several}; --category {_quoted(name)} keeps it", n_missing), values
     if name not in raw.levels and len(counts) == len(values) >= 3:
         return Column(name, "id", "dropped", "text, different in every row", n_missing), values
     folded = _fold_case(counts)
     if len(folded) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
-    if len(folded) <= MOST_LEVELS or name in raw.levels:
+    if len(folded) <= MOST_RECOGNISED or name in raw.levels:
         column = (
             _two_levels(name, _in_order(folded, raw.levels.get(name)), n_missing)
             if len(folded) == 2
@@ -347,11 +346,9 @@ def _in_order(levels: Collection[str], declared: tuple[str, ...] | None) -> list
 
 def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[str, ...] | None) -> Column:
     levels = declared or tuple(sorted(counts, key=_natural))
-    if len(levels) > MOST_CHOSEN_LEVELS:
-        raise TableRefused(
-            f"column {name!r} has {len(levels):,} levels, and a category may have {MOST_CHOSEN_LEVELS:,}. Join rare "
-            f"levels, or leave the column out (--drop {_quoted(name)}, drop=[{name!r}] of latens.read)."
-        )
+    if len(levels) > MOST_LEVELS:
+        left_out = f"or leave the column out (--drop {_quoted(name)}, drop=[{name!r}] of latens.read)"
+        raise TableRefused(f"column {name!r} is to be a category but {too_many_levels(left_out)}")
     if len(levels) < 2:
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)
     if len(levels) == 2:
@@ -463,7 +460,9 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
         if _is_count(facts, at):
             return Column(name, "count", n_missing=n_missing)
         if high - low <= LARGEST_STEP and low >= 0:
-            return Column(name, "scale", note=f"whole numbers from {low:g} to {high:g}", n_missing=n_missing)
+            return Column(
+                name, "scale", note=f"whole numbers from {low:g} to {high:g}, taken as a number", n_missing=n_missing
+            )
     return Column(name, "number", n_missing=n_missing)
 
 

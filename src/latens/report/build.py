@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from latens.diagnose.result import Result
 from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
+from latens.report.measures.recovered import known_truth
 from latens.report.page import write_page
 from latens.report.results import write_result
 from latens.report.sections import calculator, data, doubts, fit, head, trust
@@ -83,7 +85,7 @@ def report(
         Where to write; an older page there is replaced.
     truth : object, optional
         What made the rows, as returned by the generators of `latens.datasets`; the learnt components are then
-        shown beside the true ones.
+        shown beside the true ones. Or true labels of the rows (N,), for clusters and classes, or components (K, D).
     title : str, optional
         Heading of the page; the name of the model's class otherwise.
     shape : (int, int), optional
@@ -123,6 +125,7 @@ def report(
     beside = {name: about.pop(name) for name in ROLES_BESIDE_ROWS if name in about}
     given = {**(about.pop("given", None) or {}), **beside}
     entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, given=given, **about)
+    entry = replace(entry, truth=known_truth(entry))
     return report_many([entry], path, title or type(model).__name__)
 
 

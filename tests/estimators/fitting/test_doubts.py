@@ -377,3 +377,22 @@ def test_round_clusters_of_columns_that_spread_unequally_are_doubted(wide: float
     assert f"{model.n_components_} were found" in str(doubts[0])
     assert "covariance_type='diag'" in str(doubts[0])
     assert latens.GaussianMixture(covariance_type="diag", random_state=0).fit(X).n_components_ == 2
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("kind", [latens.MultiViewFactorAnalysis, latens.LatentClassAnalysis])
+def test_categories_under_other_names_are_told(kind: type) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    place = rng.choice(["north", "south", "west"], 200)
+    frame = pd.DataFrame({"place": place, "code": pd.Series(place).map({"north": "z", "south": "a", "west": "k"})})
+    frame["size"] = rng.normal(size=200)
+    frame.loc[::9, ["place", "code"]] = None
+    with pytest.warns(EqualColumns, match=r"place' and '.*code' have the same levels under other names"):
+        kind(2, n_init=1, max_iter=5, n_jobs=1, random_state=0).fit(frame)
+    frame.loc[3, "code"] = "a" if frame.loc[3, "code"] == "z" else "z"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", EqualColumns)
+        kind(2, n_init=1, max_iter=5, n_jobs=1, random_state=0).fit(frame)

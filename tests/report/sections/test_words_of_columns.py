@@ -63,7 +63,10 @@ def test_the_legend_of_rows_has_the_words_of_a_column(tmp_path: Path) -> None:
 def test_guessed_likelihoods_stand_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
     X = mixed()
     model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
-    assert model.summary().note == "likelihoods (guessed): gaussian 'age'; bernoulli 'smoker', 'member'"
+    assert (
+        model.summary().note
+        == "likelihoods (guessed): gaussian 'age'; bernoulli 'smoker' (1 = yes), 'member' (1 = True)"
+    )
     assert str(model.summary()).splitlines()[-1] == model.summary().note
     assert "was guessed" in Page(latens.report(model, X, tmp_path / "page.html")).text
     chosen = latens.LatentClassAnalysis(2, likelihoods={"age": "gaussian"}, random_state=0).fit(X)

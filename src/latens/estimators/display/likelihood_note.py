@@ -17,15 +17,25 @@ def likelihood_note(estimator: Any) -> str:
     >>> from types import SimpleNamespace
     >>> likelihood_note(SimpleNamespace(likelihoods=None, likelihoods_={"rna": "gaussian", "mut": "bernoulli"}))
     "likelihoods (guessed): gaussian 'rna'; bernoulli 'mut'"
+    >>> likelihood_note(SimpleNamespace(likelihoods_={"sex": "bernoulli"}, levels_={"sex": ["female", "male"]}))
+    "likelihoods (guessed): bernoulli 'sex' (1 = male)"
     """
     found = getattr(estimator, "likelihoods_", None)
     if not found:
         return ""
     by_kind: dict[str, list[str]] = {}
     for name, kind in found.items():
-        by_kind.setdefault(str(kind), []).append(str(name))
+        by_kind.setdefault(str(kind), []).append(
+            f"{str(name)!r}{_word(estimator, name) if kind == 'bernoulli' else ''}"
+        )
     guessed = " (guessed)" if were_guessed(estimator) else ""
-    return f"likelihoods{guessed}: " + "; ".join(f"{kind} {listed(names)}" for kind, names in by_kind.items())
+    return f"likelihoods{guessed}: " + "; ".join(f"{kind} {listed(names, form=str)}" for kind, names in by_kind.items())
+
+
+def _word(estimator: Any, name: str) -> str:
+    """What is 1 in a column of two words; of views, names of columns tell it."""
+    levels = getattr(estimator, "levels_", {}).get(name, ())
+    return f" (1 = {levels[1]})" if isinstance(levels, list) and isinstance(levels[1], str) else ""
 
 
 def were_guessed(estimator: Any) -> bool:

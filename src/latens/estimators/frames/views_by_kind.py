@@ -16,7 +16,7 @@ from latens.array.transfer import host
 from latens.estimators.frames.drawn_frames import drawn_frame
 from latens.estimators.frames.raw_frames import is_frame, learn_encoding, level_numbers
 from latens.estimators.multi_view.tables.input import ViewTable
-from latens.estimators.multi_view.tables.level_columns import LevelColumns
+from latens.estimators.multi_view.tables.level_columns import LevelColumns, WordColumns
 from latens.intake import Encoding
 from latens.intake.kind_guess import guess_kind
 from latens.models.likelihoods import Look
@@ -36,6 +36,7 @@ __all__ = [
     "level_names",
     "views_of_frame",
     "with_level_names",
+    "with_words",
 ]
 
 # what a view is called that holds the columns of a likelihood; others are called after it
@@ -151,6 +152,24 @@ def with_level_names(
         )
         for view, own in levels.items()
     }
+
+
+def with_words(layout: Layout, encoding: Encoding | None, kinds: Mapping[str, Any]) -> Layout:
+    """The same layout, with columns of yes and no of a frame called after the word that is 1."""
+    if encoding is None:
+        return layout
+    of = {
+        column.name: (column.levels[0], column.levels[1]) if column.levels else ("0", "1")
+        for column in encoding.columns
+    }
+    named = dict(zip(layout.views, layout.features, strict=True))
+    words = {
+        view: WordColumns(names, tuple(of[name] for name in names))
+        for view, names in named.items()
+        if kinds[view] == "bernoulli"
+    }
+    features = tuple(words[view].features if view in words else names for view, names in named.items())
+    return replace(layout, features=features, words=words)
 
 
 def _with_all(own: LevelColumns, of: Mapping[str, tuple[str, ...]], *, sort: bool) -> LevelColumns:

@@ -400,6 +400,18 @@ class ClassAnswers(MixtureEstimator):
             return in_types_of(X, filled) if is_frame(X) else filled
         return refilled(X, table, host(self._units.leave(values)), list(self.columns_.names_of_levels))
 
+    @property
+    def likelihoods_(self) -> dict[str, str]:
+        """The kind of each column."""
+        check_is_fitted(self)
+        return dict(zip(self.columns_.names, self.columns_.kinds, strict=True))
+
+    @property
+    def levels_(self) -> dict[str, list[Any]]:
+        """Of columns of levels, and of yes and no: their levels, in the order of `impute_proba`."""
+        check_is_fitted(self)
+        return self.columns_.named_levels
+
     def impute_proba(self, X: Any, *, exposure: Any = None) -> dict[str, Array]:
         """Probabilities of the levels of each column of levels, and of columns of yes and no.
 
@@ -415,7 +427,7 @@ class ClassAnswers(MixtureEstimator):
         Returns
         -------
         dict of arrays of shape (n, C)
-            By name of column, in the order of its C levels, or no and yes; rows add up to 1.
+            By name of column, in the order of `levels_`; rows add up to 1.
         """
         share = self._shares(self._rows(X, exposure=exposure))
         found: dict[str, Array] = {}

@@ -20,9 +20,9 @@ from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import FewValues, UnseenLevels, warn
-from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
+from latens.estimators.mixtures.column_values import ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
-from latens.intake.kind_guess import count_kind, refuse_lone_levels
+from latens.intake.kind_guess import count_kind, refuse_levels
 from latens.models.likelihoods.names import MEASUREMENTS, NAMES
 from latens.models.mixture.features import EXPOSURE
 from latens.system.wording import listed
@@ -77,6 +77,17 @@ class ColumnKinds:
         if self.names_of_levels and self.names_of_levels[d]:
             return self.names_of_levels[d][i]
         return f"{self.levels[d][i] if self.levels[d] else float(i):g}"
+
+    @property
+    def named_levels(self) -> dict[str, list[str | float]]:
+        """By column of levels, or of yes and no: what its numbers are called, or its values, in their order."""
+        found: dict[str, list[str | float]] = {}
+        for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            texts = self.names_of_levels[d] if self.names_of_levels else ()
+            if kind in LEVELS or kind == "bernoulli":
+                worded = texts and texts != ("0", "1")
+                found[name] = list(texts) if worded else list(self.levels[d] or (0.0, 1.0))
+        return found
 
     @property
     def places(self) -> dict[str, tuple[int, ...]]:
@@ -194,7 +205,9 @@ def find_kinds(
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
         typed = next((each.levels for each in table[0].columns if each.name == name), ()) if in_stream and table else ()
-        every = tuple(map(float, range(len(typed)))) or (_levels_of(name, kind, values) if kind in LEVELS else ())
+        if kind in LEVELS and not typed:
+            refuse_levels(f"column {name!r}", kind, values.levels, values.n)
+        every = tuple(map(float, range(len(typed)))) or tuple(values.levels.tolist())
         levels.append(every if kind in LEVELS else ())
     if few:
         _doubt_few_values(few)
@@ -273,22 +286,6 @@ def _guess(values: ColumnValues) -> str:
     if values.levels[0] != 0 or not values.whole:
         return "gaussian"
     return count_kind(values.mean, values.variance, values.skew * values.variance**1.5) or "gaussian"
-
-
-def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
-    levels = values.levels
-    if len(levels) < 2:
-        shown = f"only {levels[0]:g}" if len(levels) else "no value at all"
-        raise ValueError(
-            f"column {name!r} is to be {kind} but shows {shown}; a category needs two levels, so leave the column out."
-        )
-    if len(levels) > MOST_LEVELS:
-        raise ValueError(
-            f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
-            "Join rare levels, or choose 'gaussian' if they are measurements."
-        )
-    refuse_lone_levels(name, kind, len(levels), values.n)
-    return tuple(levels.tolist())
 
 
 def _check_values(name: str, kind: str, x: Array, seen: Array | None) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows
+from latens.intake.kind_guess import MOST_LEVELS
 
-__all__ = ["MOST_LEVELS", "ColumnValues", "TableValues", "table_values", "values_step"]
+__all__ = ["ColumnValues", "TableValues", "table_values", "values_step"]
 
-MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
 MOST_WHOLE = 2.0**53
 LEAST_STEP = 0.25  # smallest gap of values, in the middle one, that shows that values are rounded
 SMALLEST_GAP = 1e-9  # of the span of values, below which two are one

@@ -134,6 +134,8 @@ class LatentClassAnalysis(ClassAnswers):
         What each column is like in each class: mean and standard deviation, probabilities of levels, mean counts.
     likelihoods_ : dict of str to str
         The kind of each column, as given or guessed.
+    levels_ : dict of str to list
+        Of columns of levels, and of yes and no (what is 0, what is 1): their levels in the order of their numbers.
     means_ : array (K, D)
         Expected entries; of levels, the expected number of the level from 0, which says nothing of categories without
         an order; of counts with exposures their rate.
@@ -310,12 +312,6 @@ class LatentClassAnalysis(ClassAnswers):
 
     def _real_columns(self) -> Sequence[int]:
         return [d for d, kind in enumerate(self.columns_.kinds) if kind == "gaussian"]
-
-    @property
-    def likelihoods_(self) -> dict[str, str]:
-        """The kind of each column."""
-        check_is_fitted(self)
-        return dict(zip(self.columns_.names, self.columns_.kinds, strict=True))
 
     @property
     def profiles_(self) -> Table:

@@ -284,8 +284,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         Returns
         -------
         dict of dict of arrays (n, C)
-            By view and column, in the order of `levels_`, or no and yes: of a new entry of the same sample, given all
-            that it shows.
+            By view and column, in the order of `levels_`: of a new entry of the same sample, given all that it shows.
         """
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         q, layout = self.posterior_, self.layout_
@@ -293,7 +292,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         found, xp = chances_by_name(layout, chances, scales), array_namespace(chances)
         if frame_encoding(self) is None:
             return found
-        for view, columns, names in zip(layout.views, layout.bounds, layout.features, strict=True):
+        for view, columns, names in zip(layout.views, layout.bounds, layout.as_read.features, strict=True):
             if self.likelihoods_[view] == "bernoulli":
                 yes = chances[:, columns]
                 found[view] = {name: xp.stack([1 - yes[:, d], yes[:, d]], axis=1) for d, name in enumerate(names)}
@@ -307,9 +306,9 @@ class MultiViewAnswers(ViewFindings, Answers):
 
     @property
     def levels_(self) -> dict[str, dict[str, list[Any]]]:
-        """Of views of levels, by column: its levels, in the order of `impute_proba`."""
+        """Of views of levels, and of yes and no, by column: its levels, in the order of `impute_proba`."""
         check_is_fitted(self)
-        return {view: own.by_column for view, own in self.layout_.levels.items()}
+        return self.layout_.named_levels
 
     @contained("components", "log_density")
     @in_view_blocks

@@ -18,7 +18,7 @@ from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
-from latens.estimators.frames.views_by_kind import chooses_columns, learn_views, with_level_names
+from latens.estimators.frames.views_by_kind import chooses_columns, learn_views, with_level_names, with_words
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
@@ -35,7 +35,7 @@ from latens.estimators.multi_view.starts import (
 from latens.estimators.multi_view.streams import ViewStreams
 from latens.estimators.multi_view.tables.blocks import covariates_of, explain_source, wide_source
 from latens.estimators.multi_view.tables.input import is_in_blocks, is_plain
-from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
+from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.output import divided_shares, modelled_shares, spread_by_column
 from latens.estimators.multi_view.tables.split import split_views
@@ -155,7 +155,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     levels_ : dict
-        Levels of the columns of categories and scales, by view and column, in the order of their numbers.
+        Levels of the columns of categories and scales, and of columns of yes and no of a data frame what is 0 and what
+        is 1, by view and column, in the order of their numbers.
     variance_explained_ : Table
         Share of each view, by group, that each factor explains, and all ("total"); by deviance but for measurements.
     explained_ : dict of arrays
@@ -417,6 +418,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if frame is not None:
             encoding = frame.encoding.as_in(*read.values()) if len(read) == 1 else frame.encoding
             self.encodings_, chosen = {"x": encoding}, frame.likelihoods
+            self.feature_names_in_ = np.array([column.name for column in encoding.columns], dtype=object)
         doubt_table(table, by_kind=frame is not None)
         learnt = None if covariates is None else learn_covariates(table, covariates, X)
         self._forget_other_covariates(learnt)
@@ -462,11 +464,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
         if exposure is not None:
             table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
-        levels: dict[str, LevelColumns] = {}
-        if any(kind in LEVEL_KINDS for kind in kinds.values()):
-            levels = levels_of(table, kinds)
-            levels = with_level_names(levels, chosen.encoding, kinds, in_stream=in_stream)
-            table = with_levels(table, levels)
+        levels = with_level_names(levels_of(table, kinds), chosen.encoding, kinds, in_stream=in_stream)
+        table = with_levels(table, levels)
+        table = replace(table, layout=with_words(table.layout, chosen.encoding, kinds))
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds

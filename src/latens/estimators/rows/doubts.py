@@ -1,8 +1,8 @@
 """What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
 
-Codes for missing values, counters of rows, columns that are equal or copies in other units, columns of few values, rows
-that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at (fewer where columns are many);
-what is found there is confirmed on all rows where that costs one column at a time.
+Codes for missing values, counters of rows, columns that are equal or copies in other units or words, columns of few
+values, rows that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at (fewer where columns
+are many); what is found there is confirmed on all rows where that costs one column at a time.
 """
 
 from __future__ import annotations
@@ -183,6 +183,36 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
+    _doubt_renamed(rows, part, equal | set(copied), names, container)
+
+
+def _doubt_renamed(rows: Rows, part: Floats, known: set[int], names: Sequence[str], container: str) -> None:
+    """Columns such as a country beside its code: each level of one goes with one of the other, in whatever order."""
+    part = part[:: -(-len(part) // MOST_PAIRED)]
+    head = part[:LEAST_ROWS]
+    first: dict[bytes, int] = {}
+    pairs = []
+    for j in np.flatnonzero((np.isnan(head) | (head == np.round(head))).all(axis=0)).tolist():
+        numbered = None if j in known else _by_appearance(part[:, j])
+        if numbered is None:
+            continue
+        i = first.setdefault(numbered.tobytes(), j)
+        both = [None, None] if i == j else [_by_appearance(_column(rows, each)) for each in (i, j)]
+        if both[0] is not None and both[1] is not None and np.array_equal(both[0], both[1]):
+            pairs.append((i, j))
+    _tell_pairs(pairs, "have the same levels under other names", names, container)
+
+
+def _by_appearance(column: Floats) -> NDArray[np.int64] | None:
+    """Levels numbered in the order in which they appear, 0 where missing; None where values are no levels."""
+    hole = np.isnan(column)
+    seen = column[~hole]
+    levels, at, place = np.unique(seen, return_index=True, return_inverse=True)
+    if not 2 < len(levels) <= len(seen) / LEAST_REPEATS or np.any(levels != np.round(levels)):
+        return None  # of two values, those that go together are told as copies in other units
+    found = np.zeros(len(column), dtype=np.int64)
+    found[~hole] = 1 + np.argsort(np.argsort(at))[place]
+    return found
 
 
 def _standardised(x: Floats) -> Floats:

@@ -10,7 +10,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
@@ -52,16 +52,22 @@ class Dialect:
     units: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def parser_options(self) -> dict[str, Any]:
-        """How pandas reads the rows: what `read_csv` takes beside the file and its encoding."""
-        names = self.names or ()
+    def parser_options(self, fitted: Mapping[str, Collection[str]] | None = None) -> dict[str, Any]:
+        """How pandas reads the rows: what `read_csv` takes beside the file and its encoding.
+
+        `fitted` are the levels of a fit by column, of which none is a mark of a missing value.
+        """
+        names, fitted = self.names or (), fitted or {}
+        marks: Any = list(MISSING_MARKS)
+        if any(mark in own for own in fitted.values() for mark in marks):
+            marks = {name: [mark for mark in marks if mark not in fitted.get(name, ())] for name in names}
         return {
             "sep": r"\s+" if self.separator is None else self.separator,
             "header": None,
             "names": [*names, *([" "] if self.trailing else [])],
             "index_col": False,
             "decimal": self.decimal,
-            "na_values": list(MISSING_MARKS),
+            "na_values": marks,
             "keep_default_na": False,
             "comment": self.comment,
             "skipinitialspace": True,

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import warnings
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +21,33 @@ from latens.system.optional_imports import require
 __all__ = ["read_lines", "read_text"]
 
 
-def read_text(path: Path, separator: str | None = None, dialect: Dialect | None = None) -> RawTable:
+def read_text(
+    path: Path, separator: str | None = None, fitted: Mapping[str, Collection[str]] | None = None
+) -> RawTable:
     """A table from a text file: CSV and its relatives.
+
+    `fitted` are the levels of a fit by column: text that is one of them is no mark of a missing value.
 
     Raises
     ------
     TableRefused
         If its lines do not agree on a number of fields.
     """
-    dialect = dialect or sniff(path, separator)
+    dialect = sniff(path, separator)
     if dialect.names is None:
         raise TableRefused(
             f"the lines of {path.name} have different numbers of fields. If each line is a list of items, type "
             "--format transactions (format='transactions' in Python); else name the separator: --sep."
         )
     try:
-        frame = _parse(path, dialect)
+        frame = _parse(path, dialect, fitted or {})
     except ImportError:
         return _own_reader(path, dialect)
     except DAMAGED as error:
         raise TableRefused(f"{path.name} cannot be unpacked ({error}); is it complete?") from error
     if not len(frame):
         raise TableRefused(f"{path.name} has a header and no rows; give at least two rows.")
-    raw = RawTable.of_frame(frame)
+    raw = RawTable.of_frame(frame, fitted)
     return RawTable(
         raw.names, raw.values, raw.levels, None, raw.names[0] if dialect.row_names else None, dialect.decimal,
         dialect.units, dialect.notes,
@@ -62,7 +67,7 @@ def read_lines(path: Path, separator: str | None = None) -> tuple[list[list[str]
     return [[cell.strip() for cell in row if cell.strip()] for row in rows if row], dialect
 
 
-def _parse(path: Path, dialect: Dialect) -> Any:
+def _parse(path: Path, dialect: Dialect, fitted: Mapping[str, Collection[str]]) -> Any:
     """The rows of a file as a pandas frame: numbers where a whole column is, else text."""
     pandas = require("pandas", "table")
     names = dialect.names or ()
@@ -80,7 +85,7 @@ def _parse(path: Path, dialect: Dialect) -> Any:
                 warnings.simplefilter("error", pandas.errors.ParserWarning)
                 for _ in range(dialect.skip):
                     file.readline()
-                frame = pandas.read_csv(file, **dialect.parser_options())
+                frame = pandas.read_csv(file, **dialect.parser_options(fitted))
             return frame.iloc[:, : len(names)]
         except UnicodeDecodeError:
             continue

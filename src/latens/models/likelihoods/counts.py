@@ -32,8 +32,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.special import betainc, gammaincc, log_ndtr, ndtri
-from scipy.stats import nbinom, poisson
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, sized
@@ -42,11 +40,13 @@ from latens.array.special import expit, gammaln
 from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
+from latens.models.likelihoods.bent_rates import LARGEST_LOG, bent, bent_moments, best_slope, unbent
+from latens.models.likelihoods.count_limits import count_limits, wide_limits
 from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
 from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise
 from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
 
-__all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
+__all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "refused_counts"]
 
 LEAST_SIZE = 1e-6  # of gamma noise
 LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
@@ -55,17 +55,13 @@ LEAST_MEAN_OF_COMMON = 5.0  # mean count from which a column is common: about he
 LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
-LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
+SURE = 2.0  # standard errors by which means of entries are off where rates are bent
+LEAST_LEFT = 0.05  # of the precision of eta that is left without an entry, at least
 # sd of a log rate above its middle, and units above it, that its mean goes by, even where no count was as large
 FAR_ABOVE, MOST_ABOVE = 2.0, 1.0
 SAFE = 8.0  # sd beyond which nothing is left of a mean or a variance
 LEAST_SPREAD = 0.1  # variance of log rates above which moments do not tell the limits of counts
 SIZE_OF_NORMAL = 30.0  # of gamma noise, from which it is as good as log-normal
-LOG_OF_MANY = 3.0  # log of counts from which they are as good as continuous
-# of log rates, and of logarithms of their variances and sizes: counts within them have the same limits
-STEPS_OF_LIMITS = np.array([0.04, 0.1, 0.02])
-# standard deviations of log rates to either side, and rates that are summed, without and with gamma noise
-REACH, STEPS_OF_RATES = 5.0, (81, 31)
 RARE_START, COMMON_START = (
     (0.05, 10.0),
     (0.05, 100.0),
@@ -88,6 +84,9 @@ class Counts(Likelihood):
     shift: Floats | None = sized("d", default=None)
     # logarithm of the largest count that rows show, by the unit of exposure; None: not known
     most: Floats | None = sized("d", default=None)
+    # of answers: log rate above which others rise more slowly, by the unit of exposure, and how fast; None: none do
+    knee: Floats | None = sized("d", default=None)
+    slope: Floats | None = sized("d", default=None)
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:
@@ -144,19 +143,13 @@ class Counts(Likelihood):
         gamma, tau = host(self._gamma(log_mean)) > 0, np.maximum(columns.noise.mean, LEAST_TAU)
         normal = np.where(gamma, 0.0, 1 / tau)
         level, variance = host(log_mean) - 0.5 * normal, np.maximum(host(wide) + normal, np.finfo(float).tiny)
-        sd = np.sqrt(variance)
+        sd, (knee, slope) = np.sqrt(variance), self._bend(columns, level)
         offset = 0.0 if columns.offset is None else host(columns.offset)
-        top = np.maximum(most + offset, level + np.minimum(FAR_ABOVE * sd, MOST_ABOVE))
-        reach = (top - level) / sd
-        near = reach < 2 * sd + SAFE
+        top = np.maximum(unbent(most + offset, knee, slope), level + np.minimum(FAR_ABOVE * sd, MOST_ABOVE))
+        near = (np.where(slope < 1, np.minimum(knee, top), top) - level) / sd < 2 * sd + SAFE
         if not near.any():
             return expected
-        level, variance, sd, top, reach = (part[near] for part in (level, variance, sd, top, reach))
-        beyond, parts = log_ndtr(-reach), []
-        for power in (1, 2):  # E[min(rate, e^top)^power]
-            below = power * level + 0.5 * power**2 * variance + log_ndtr(reach - power * sd)
-            parts.append(np.exp(np.minimum(np.logaddexp(below, power * top + beyond), power * LARGEST_LOG)))
-        first, second = parts
+        first, second = bent_moments(*(part[near] for part in (level, variance, knee, slope, top)))
         grown = 1 + np.broadcast_to(np.where(gamma, 1 / np.maximum(self._size(columns), LEAST_TAU), 0.0), near.shape)
         found = [np.array(host(part)) for part in expected]
         found[0][near], found[1][near] = first, first + np.maximum(second * grown[near] - first**2, 0.0)
@@ -187,7 +180,10 @@ class Counts(Likelihood):
         return masked(slope, rows.seen), masked(bend, rows.seen)
 
     def only(self, columns: slice) -> Counts:
-        known = (None if part is None else part[columns] for part in (self.ratio, self.shift, self.most))
+        known = (
+            None if part is None else part[columns]
+            for part in (self.ratio, self.shift, self.most, self.knee, self.slope)
+        )
         return type(self)(self.rare[columns], *known)
 
     def answering(
@@ -209,7 +205,28 @@ class Counts(Likelihood):
         largest = np.log(np.where(host(rows.mask) > 0, np.maximum(rows.x, 1.0), 1.0))
         most = np.max(largest if columns.offset is None else largest - columns.offset, axis=0)
         ratio, shift = (np.where(log_normal, 0.0, part) for part in (size / tau, shift))
-        return replace(self, ratio=ratio, shift=shift, most=most)
+        found = replace(self, ratio=ratio, shift=shift, most=most)
+        return found._with_means_of_columns(rows, mean, variance, columns)
+
+    def _with_means_of_columns(self, rows: Rows, mean: Floats, variance: Floats, columns: Columns) -> Self:
+        """The same, rates being bent so that entries, as the others of their rows tell them, add up to the counts."""
+        exposure = np.ones_like(mean) if columns.offset is None else np.exp(columns.offset)
+        counted = column_sums(rows.weigh(masked(host(rows.x), rows.seen)))
+        knee = np.log(np.maximum(counted, 1.0) / column_sums(rows.weigh(masked(exposure, rows.seen))))
+        slopes, bends = self.matched(rows, mean, variance, columns)  # what an entry itself says of its eta
+        width = 1 / np.maximum(1 / variance - bends, LEAST_LEFT / variance)
+        place = mean - width * slopes
+
+        def expected(slope: Floats) -> Floats:
+            return column_sums(rows.weigh(masked(self._expected(place, width, columns, knee, slope), rows.seen)))
+
+        straight = self._expected(place, width, columns, knee, np.ones_like(knee))
+        by_chance = column_sums(rows.weigh(masked((straight - rows.x) ** 2, rows.seen)))
+        return replace(self, knee=knee, slope=best_slope(counted, SURE * np.sqrt(by_chance), expected))
+
+    def _expected(self, mean: Floats, variance: Floats, columns: Columns, knee: Floats, slope: Floats) -> Floats:
+        """(n, D), means of entries whose rates are bent so."""
+        return host(replace(self, knee=knee, slope=slope).expect(mean, variance, columns)[0])
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)
@@ -252,9 +269,14 @@ class Counts(Likelihood):
     def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
         tau, size = columns.noise.mean, self._size(columns)
         gamma = rng.gamma(np.broadcast_to(size, eta.shape)) / size
-        normal = np.exp(rng.normal(size=eta.shape) / np.sqrt(tau) - 0.5 / tau)
-        level = self.middle(eta, columns) * np.where(self._gamma(eta) > 0, gamma, normal)
-        return np.asarray(rng.poisson(np.minimum(level, MOST_DRAWN)), dtype=float)
+        normal = rng.normal(size=eta.shape) / np.sqrt(tau) - 0.5 / tau
+        is_gamma = self._gamma(eta) > 0
+        log_rate = eta + self._shift(columns, eta) + np.where(is_gamma, 0.0, normal)
+        log_rate = bent(log_rate, *self._bend(columns, log_rate))
+        if self.most is not None:  # as means count it
+            log_rate = np.minimum(log_rate, self.most + (0.0 if columns.offset is None else host(columns.offset)))
+        rate = np.exp(np.clip(log_rate, -LARGEST_LOG, LARGEST_LOG)) * np.where(is_gamma, gamma, 1.0)
+        return np.asarray(rng.poisson(np.minimum(rate, MOST_DRAWN)), dtype=float)
 
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
         return count_limits(mean, variance, tail)
@@ -272,7 +294,8 @@ class Counts(Likelihood):
         if not wide.any():
             return sides
         level = host(mean) + host(self._shift(columns, mean)) - 0.5 * normal
-        ends = wide_limits(level[wide], spread[wide], np.broadcast_to(size, spread.shape)[wide], tail)
+        parts = (level, spread, np.broadcast_to(size, spread.shape), *self._bend(columns, level))
+        ends = wide_limits(tail, *(part[wide] for part in parts))
         found = [np.array(host(side)) for side in sides]
         for side, end in zip(found, ends, strict=True):
             side[wide] = end
@@ -300,6 +323,13 @@ class Counts(Likelihood):
         tau = columns.noise.mean
         shift = np.where(self.rare > 0, np.log(tau), 0.5 / np.maximum(tau, LEAST_TAU))
         return like(shift if self.shift is None else shift + self.shift, x)
+
+    def _bend(self, columns: Columns, like_rows: Floats) -> list[Floats]:
+        """(n, D) each: the log rate above which others rise more slowly, and how fast."""
+        knee = np.zeros(len(self.rare)) if self.knee is None else self.knee
+        slope = np.ones(len(self.rare)) if self.slope is None else self.slope
+        there = knee if columns.offset is None else knee + host(columns.offset)
+        return [np.broadcast_to(part, like_rows.shape) for part in (there, slope)]
 
     def _spread(self, columns: Columns, x: Array) -> Array:
         """(D,), log of E[rate^2 | eta] / E[rate | eta]^2."""
@@ -330,67 +360,6 @@ class PoissonCounts(Counts):
 def _places(rare: Floats) -> tuple[Index, Index]:
     """Common columns, and rare ones."""
     return np.flatnonzero(rare == 0), np.flatnonzero(rare > 0)
-
-
-def count_limits(mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
-    """Limits of counts; a negative binomial of those moments stands for an overdispersed one."""
-    xp, middle, spread = array_namespace(mean), host(mean), host(variance)
-    extra = np.maximum(spread - middle, 1e-9 * middle + 1e-300)
-    size = middle**2 / extra
-    few = np.where(size < 1e6, size, 1.0)
-    limits = [
-        np.where(size < 1e6, nbinom.ppf(at, few, few / (few + middle)), poisson.ppf(at, middle))
-        for at in (tail, 1 - tail)
-    ]
-    low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
-    return low, high
-
-
-def wide_limits(level: Floats, spread: Floats, size: Floats, tail: float) -> list[Floats]:
-    """Limits (E,) of counts whose log rate is Normal(level, spread), times gamma noise of that size, inf for none.
-
-    Large counts are as good as continuous; of others chances are summed over rates, once for all that are alike.
-    """
-    ends = []
-    for at in (tail, 1 - tail):
-        z, end = float(ndtri(at)), level
-        for _ in range(20):  # the noise of a Poisson variable adds 1 / rate to the variance of its logarithm
-            end = level + z * np.sqrt(spread + np.exp(-np.clip(end, 0.0, LARGEST_LOG)))
-        counts = np.floor(np.exp(np.clip(end, -LARGEST_LOG, LARGEST_LOG)))
-        few = np.flatnonzero((end < LOG_OF_MANY) | np.isfinite(size))
-        keys = np.stack([level, np.log(spread), np.log(size)], axis=1)[few]
-        places, where = np.unique(np.round(keys / STEPS_OF_LIMITS), axis=0, return_inverse=True)
-        alike, found = STEPS_OF_LIMITS * places, np.empty(len(places))
-        for own, steps in zip((np.isinf(alike[:, 2]), np.isfinite(alike[:, 2])), STEPS_OF_RATES, strict=True):
-            variance, sizes = np.exp(alike[own, 1:].T)
-            found[own] = _least_count(alike[own, 0], variance, sizes, at, steps)
-        counts[few] = found[where.ravel()]
-        ends.append(counts)
-    return ends
-
-
-def _least_count(level: Floats, spread: Floats, size: Floats, chance: float, steps: int) -> Floats:
-    """(E,), the least count that is not exceeded with that chance, by bisection."""
-    points = np.linspace(-REACH, REACH, steps)
-    masses = np.exp(-0.5 * points**2) / np.exp(-0.5 * points**2).sum()
-    rates = np.exp(np.clip(level[:, None] + np.sqrt(spread)[:, None] * points, -LARGEST_LOG, LARGEST_LOG))
-    gamma = np.isfinite(size)
-    own = np.where(gamma, size, 1.0)[:, None]
-    low, high = np.full(len(level), -1.0), np.ceil((rates[:, -1] + 10) * (1 + 20 / own[:, 0]))
-    for _ in range(80):
-        going = np.flatnonzero(high - low > np.maximum(1.0, 1e-3 * high))
-        if not len(going):
-            break
-        middle = np.floor(np.expm1(0.5 * (np.log1p(low[going] + 1) + np.log1p(high[going] + 1)))) - 1
-        middle = np.clip(middle, low[going] + 1, high[going] - 1)
-        above, smooth = np.empty((len(going), len(points))), gamma[going]
-        upto = middle[:, None] + 1
-        above[~smooth] = gammaincc(upto[~smooth], rates[going[~smooth]])
-        share = own[going[smooth]] / (own[going[smooth]] + rates[going[smooth]])
-        above[smooth] = betainc(own[going[smooth]], upto[smooth], share)
-        enough = above @ masses >= chance
-        high[going], low[going] = np.where(enough, middle, high[going]), np.where(enough, low[going], middle)
-    return high
 
 
 def refused_counts(look: Look) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.report.measures.words import yes_no_words
+from latens.report.measures.words import before_one, yes_no_words
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -80,7 +80,9 @@ def colours_of(entry: Entry) -> list[Colour]:
             if 2 <= len(np.unique(sample.values[np.isfinite(sample.values[:, d]), d])) <= MOST_LEVELS
         ]
         words = yes_no_words(entry, len(names))
-        found += [colour_of(names[d], [_level(v, words[d]) for v in sample.values[:, d]]) for d in few]
+        found += [
+            colour_of(before_one(names[d], words[d]), [_level(v, words[d]) for v in sample.values[:, d]]) for d in few
+        ]
     return found[:MOST_COLOURS]
 
 

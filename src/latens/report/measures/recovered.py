@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,38 @@ from latens.metrics import match_components
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["recovered"]
+__all__ = ["known_truth", "recovered"]
 
+PARTS = ("components", "labels", "usage", "noise_variance", "shape")  # of a truth that pages show
 OVERLAP = 0.8  # of a true group and a class, of both together, from which the class is that group
+
+
+def known_truth(entry: Entry) -> Any:
+    """A truth as pages show it: bare labels of rows, or components, get their name.
+
+    Raises
+    ------
+    ValueError
+        If the page of this model can show nothing of it.
+    """
+    truth = entry.truth
+    if truth is None or any(hasattr(truth, name) for name in PARTS if name != "shape"):
+        return truth
+    if isinstance(truth, dict) and entry.family == "views" and set(truth) == set(entry.model.components_):
+        return SimpleNamespace(components={view: np.asarray(own) for view, own in truth.items()})
+    size = np.shape(truth)
+    n = None if entry.X is None or entry.family == "views" else len(entry.X)
+    if len(size) == 1 and entry.grouped and size[0] == n:
+        return SimpleNamespace(labels=np.asarray(truth))
+    if len(size) == 2 and entry.loadings is not None and size[1] == entry.loadings.shape[1]:
+        return SimpleNamespace(components=np.asarray(truth, dtype=np.float64))
+    wanted = "the true labels of the rows of X" if entry.grouped else "true components, one in each row"
+    also = " Labels of rows go to metadata={'truth': labels}." if len(size) == 1 and not entry.grouped else ""
+    raise ValueError(
+        f"truth is a {type(truth).__name__}{f' of shape {size}' if size else ''}, of which the page of "
+        f"{type(entry.model).__name__} shows nothing; give {wanted}, or what the generators of latens.datasets "
+        f"return.{also}"
+    )
 
 
 def recovered(entry: Entry) -> tuple[int, int] | None:

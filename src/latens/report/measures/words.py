@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["yes_no_words"]
+__all__ = ["after_one", "before_one", "yes_no_words"]
 
 
 def yes_no_words(entry: Entry, d: int) -> list[tuple[str, str] | None]:
@@ -15,7 +15,28 @@ def yes_no_words(entry: Entry, d: int) -> list[tuple[str, str] | None]:
     known = _known_words(entry.model)
     layout = getattr(entry.model, "layout_", None)
     names = entry.column_names(d) if layout is None else [name for own in layout.features for name in own]
+    if layout is not None:  # whose columns are called after the word that is 1
+        for own in layout.words.values():
+            known |= {made: known[name] for name, made in zip(own.names, own.features, strict=True) if name in known}
     return [known.get(name) for name in names] if len(names) == d else [None] * d
+
+
+def after_one(name: str, words: tuple[str, str] | None) -> str:
+    """The name of a column with the word that is 1, where it has words.
+
+    >>> after_one("sex", ("female", "male")), after_one("sex = male", ("female", "male")), after_one("ill", None)
+    ('sex = male', 'sex = male', 'ill')
+    """
+    return name if words is None else f"{before_one(name, words)} = {words[1]}"
+
+
+def before_one(name: str, words: tuple[str, str] | None) -> str:
+    """The name of a column without the word that is 1.
+
+    >>> before_one("sex = male", ("female", "male")), before_one("species = Gentoo", None)
+    ('sex', 'species = Gentoo')
+    """
+    return name if words is None else name.removesuffix(f" = {words[1]}")
 
 
 def _known_words(model: Any) -> dict[str, tuple[str, str]]:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from latens.estimators.display.likelihood_note import were_guessed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
+from latens.report.measures.words import after_one, yes_no_words
 from latens.report.sections.downloads import downloads
 from latens.report.subject import Entry
 
@@ -36,7 +37,7 @@ def by_column(entry: Entry) -> Section | None:
     if sample is None or entry.image_shape is not None:
         return Section("Data by column", notes=notes, anchor="data") if notes else None
     values, names = sample.values, entry.column_names(sample.values.shape[1])
-    kinds = _kinds(entry, len(names))
+    kinds, yes_no = _kinds(entry, len(names)), yes_no_words(entry, len(names))
     rows_ = []
     means = sample.means[:MOST_COLUMNS].copy()
     means[np.abs(means) < ROUNDING * sample.spread[: len(means)]] = 0.0
@@ -44,7 +45,7 @@ def by_column(entry: Entry) -> Section | None:
         missing = f"{100 * float(np.mean(~np.isfinite(values[:, d]))):.1f} %"
         levels = entry.family == "classes" and kinds[d] in ("categorical", "ordinal")  # whose numbers are no values
         moments = ("", "") if levels else (number(float(means[d])), number(float(sample.spread[d])))
-        rows_.append((name, kinds[d], missing, *moments))
+        rows_.append((after_one(name, yes_no[d]), kinds[d], missing, *moments))
     table = Table(("column", "taken as", "missing", "mean", "sd"), tuple(rows_), sortable=True)
     text = f"{_cut(len(names))} {NOTE_ON_GUESSES if were_guessed(entry.model) else ''}".strip()
     return Section("Data by column", text, notes=notes, table=table, anchor="data", folded=len(names) > MOST_OPEN)

@@ -25,7 +25,7 @@ from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
-from latens.intake.kind_guess import refuse_lone_levels
+from latens.intake.kind_guess import refuse_levels
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEVEL_KINDS",
-    "MOST_LEVELS",
     "LevelColumns",
     "ScaleColumns",
+    "WordColumns",
     "contracted",
     "levels_of",
     "nearest_levels",
@@ -43,8 +43,6 @@ __all__ = [
 ]
 
 LEVEL_KINDS = ("categorical", "ordinal")
-MOST_LEVELS = 100  # that one column may have
-FEW_LEVELS = 20  # of a scale, also where most of them occur once
 
 
 @record
@@ -199,6 +197,34 @@ class ScaleColumns(LevelColumns):
         }
 
 
+@record
+class WordColumns:
+    """The columns of one view of yes and no, called after the word that is 1 where a frame has words for both.
+
+    >>> WordColumns(("sex", "ill"), (("female", "male"), ("0", "1"))).features
+    ('sex = male', 'ill')
+    """
+
+    names: tuple[str, ...]
+    words: tuple[tuple[str, str], ...]  # what 0 and 1 of each are called
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns of the model."""
+        return tuple(
+            name if words == ("0", "1") else f"{name} = {words[1]}"
+            for name, words in zip(self.names, self.words, strict=True)
+        )
+
+    @property
+    def by_column(self) -> dict[str, list[str | float]]:
+        """What 0 and 1 are called, or these numbers, of each column by its name."""
+        return {
+            name: [0.0, 1.0] if words == ("0", "1") else list(words)
+            for name, words in zip(self.names, self.words, strict=True)
+        }
+
+
 def nearest_levels(wide: Array, layout: Layout) -> Array:
     """A table (n, D) as read in which numbers of scales are levels."""
     parts = []
@@ -214,7 +240,7 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
     Raises
     ------
     ValueError
-        If a column shows fewer than two levels, or too many.
+        If a column cannot be levels.
     """
     levels = []
     counted = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
@@ -222,24 +248,7 @@ def _learn(view: str, kind: str, names: Sequence[str], rows: Rows) -> LevelColum
     for d, name in enumerate(names):
         shown = there[:, d] & (counted > 0)
         values, place = np.unique(host(rows.x[:, d])[shown], return_inverse=True)
-        if len(values) < 2:
-            what = f"only {values[0]:g}" if len(values) else "no value at all"
-            raise ValueError(
-                f"view {view!r} is to be {kind} but its column {name!r} shows {what}; a category needs two levels, so "
-                "leave the column out."
-            )
-        if len(values) > MOST_LEVELS:
-            raise ValueError(
-                f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels; at most "
-                f"{MOST_LEVELS} can be learnt. Join rare levels, or choose 'gaussian' if they are measurements."
-            )
-        once = len(values) > FEW_LEVELS and len(place) < 2 * len(values)
-        if kind == "ordinal" and once and np.any(values != np.round(values)):
-            raise ValueError(
-                f"view {view!r} is to be {kind} but its column {name!r} has {len(values)} levels with fractions in "
-                f"{len(place)} rows; choose 'gaussian' for measurements, or round them to a few steps."
-            )
-        refuse_lone_levels(name, kind, len(values), int(shown.sum()))
+        refuse_levels(f"column {name!r} of view {view!r}", kind, values, len(place))
         if kind == "categorical":
             times = np.bincount(place, counted[shown], len(values))
             values = values[np.lexsort((values, -times))]  # the most common first

@@ -33,7 +33,7 @@ from latens.estimators.multi_view.tables.input import (
     read_views,
     single,
 )
-from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns
+from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns, WordColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.multi_view.tables.split import split_like
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
@@ -62,16 +62,23 @@ class Layout:
     precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
     exposed: tuple[str, ...] = ()  # views of counts whose exposures are known, sample by sample
     levels: dict[str, LevelColumns | ScaleColumns] = field(default_factory=dict)  # of views of levels
+    words: dict[str, WordColumns] = field(default_factory=dict)  # of views of yes and no of a data frame
     wholes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of views that are split by kind
     # what a usual sample counts in each column of views whose exposures are totals: other rows, the same layout
     usual_counts: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
 
     @property
     def as_read(self) -> Layout:
-        """The layout of tables as they are given: columns of levels are one column each."""
-        named = zip(self.views, self.features, strict=True)
-        features = tuple(self.levels[view].names if view in self.levels else own for view, own in named)
-        return replace(self, features=features, levels={})
+        """The layout of tables as they are given: columns of levels are one column each, and no name has a level."""
+        own = {view: columns.names for view, columns in (*self.levels.items(), *self.words.items())}
+        features = tuple(own.get(view, names) for view, names in zip(self.views, self.features, strict=True))
+        return replace(self, features=features, levels={}, words={})
+
+    @property
+    def named_levels(self) -> dict[str, dict[str, list[str | float]]]:
+        """Of views of levels, and of yes and no of a data frame, by column: levels in the order of their numbers."""
+        named: dict[str, LevelColumns | ScaleColumns | WordColumns] = {**self.levels, **self.words}
+        return {view: named[view].by_column for view in self.views if view in named}
 
     @property
     def bounds(self) -> list[slice]:

@@ -12,7 +12,7 @@ from latens.plots.strengths import class_rows
 from latens.report.charts.heat_table import component_name, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
-from latens.report.measures.words import yes_no_words
+from latens.report.measures.words import before_one, yes_no_words
 from latens.report.subject import Entry
 
 __all__ = ["typical_and_odd"]
@@ -181,7 +181,7 @@ def _chances_of_yes(entry: Entry, values: np.ndarray, expected: np.ndarray, name
         if known is None and " = " in names[j]:  # one of the levels of a category
             level = names[j] if is_yes else names[j].replace(" = ", " ≠ ", 1)
         else:
-            level = f"{names[j]} = {(known or ('0', '1'))[is_yes]}"
+            level = f"{before_one(names[j], known)} = {(known or ('0', '1'))[is_yes]}"
         found[place][j] = (level, chance if is_yes else 1 - chance)
     return found
 
