@@ -297,7 +297,7 @@ class Factors:
     def cannot_sample(self, q: FactorAnalysisPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
 
-    def samples_with_holes(self, q: FactorAnalysisPosterior) -> bool:
+    def anneals_with_holes(self, q: FactorAnalysisPosterior) -> bool:
         return True
 
     def draw_codes(

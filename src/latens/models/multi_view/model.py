@@ -278,7 +278,7 @@ class MultiView:
             return "views with exposures are not drawn"
         return "factors that are on in some samples only are not drawn yet" if q.usage else ""
 
-    def samples_with_holes(self, q: MultiViewPosterior) -> bool:
+    def anneals_with_holes(self, q: MultiViewPosterior) -> bool:
         return True
 
     def draw_codes(

@@ -342,7 +342,7 @@ class NoisyIca:
     def cannot_sample(self, q: IcaPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
 
-    def samples_with_holes(self, q: IcaPosterior) -> bool:
+    def anneals_with_holes(self, q: IcaPosterior) -> bool:
         return True
 
     def draw_codes(
