@@ -24,16 +24,18 @@ from latens.core import Rows
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_wishart import NormalWishart
 from latens.families.spike_slab import SpikeSlab
+from latens.families.sticks import Sticks
 from latens.inference.uncertainty.gibbs import gibbs
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
-from latens.models.mixture.model import Mixture
+from latens.models.mixture.model import Mixture, MixturePosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
@@ -49,6 +51,23 @@ def _mixture(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
     point: Any = model.prior(K).sample(rng)
     label = rng.choice(K, size=N_ROWS, p=point.weights.mean)
     return point, Rows(point.clusters.draw(label, rng))
+
+
+def _gappy_mixture(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """One entry in five is missing."""
+    point, rows = _mixture(model, rng)
+    return point, _with_gaps(rows.x, rng, 0.2)
+
+
+def _pieces(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """Of a stick; how long they are depends on alpha, which is drawn, too."""
+    weights: Any = model.weights
+    first = rng.beta(1.0, weights.alpha.sample(rng).mean[0])
+    clusters: Any = model.prior(K).clusters.sample(rng)
+    pieces = np.array([first, 1 - first])
+    return MixturePosterior(KnownDirichlet(pieces), clusters), Rows(
+        clusters.draw(rng.choice(K, size=N_ROWS, p=pieces), rng)
+    )
 
 
 def _binary(model: BinaryFactors, rng: np.random.Generator) -> tuple[Any, Rows]:
@@ -102,8 +121,8 @@ def _views(model: MultiView, rng: np.random.Generator) -> tuple[Any, Rows]:
     return MultiViewPosterior(views, prior.activity), _with_gaps(np.concatenate(columns, axis=1), rng)
 
 
-def _with_gaps(x: np.ndarray, rng: np.random.Generator) -> Rows:
-    seen = rng.random(x.shape) < 0.9
+def _with_gaps(x: np.ndarray, rng: np.random.Generator, share: float = 0.1) -> Rows:
+    seen = rng.random(x.shape) < 1 - share
     return Rows(np.where(seen, x, 0.0), seen)
 
 
@@ -141,15 +160,17 @@ def _label_free(point: Any) -> dict[str, float]:
 
 
 PRIOR = Dirichlet(np.array([2.0]))
+FULL = NormalWishart(np.zeros((1, D)), np.array([0.5]), np.array([D + 2.0]), 2 * np.eye(D)[None])
+DIAGONAL = NormalColumns(np.zeros((1, D)), np.array([[0.5]]), np.array([[2.0]]), np.full((1, D), 2.0))
 MEASURED = View("a", 0, D, Gaussian(), noise=(3.0, 2.0), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
 SAID = View("b", D, D + 4, Bernoulli(), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
 MODELS: dict[str, tuple[Any, Truth]] = {
     "mixture, full": (
-        Mixture(PRIOR, NormalWishart(np.zeros((1, D)), np.array([0.5]), np.array([D + 2.0]), 2 * np.eye(D)[None])),
+        Mixture(PRIOR, FULL),
         _mixture,
     ),
     "mixture, diag": (
-        Mixture(PRIOR, NormalColumns(np.zeros((1, D)), np.array([[0.5]]), np.array([[2.0]]), np.full((1, D), 2.0))),
+        Mixture(PRIOR, DIAGONAL),
         _mixture,
     ),
     "mixture, Bernoulli": (
@@ -165,6 +186,8 @@ MODELS: dict[str, tuple[Any, Truth]] = {
     "noisy ICA": (NoisyIca(D, noise=(3.0, 2.0), relevance=(3.0, 3.0), n_turns=0), _sources),
     "views, measured": (MultiView((MEASURED,)), _views),
     "views, measured and yes/no": (MultiView((MEASURED, SAID)), _views),
+    "mixture, full, with holes": (Mixture(PRIOR, FULL), _gappy_mixture),
+    "mixture of a Dirichlet process": (Mixture(Sticks.prior(2.0, 1.0), DIAGONAL), _pieces),
 }
 
 

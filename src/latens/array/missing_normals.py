@@ -18,7 +18,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cast, host, like
 
-__all__ = ["Holes", "completed_moments", "completed_sums", "conditioned", "holes_of"]
+__all__ = ["Holes", "completed_moments", "completed_sums", "conditioned", "drawn_entries", "holes_of"]
 
 
 class Holes(NamedTuple):
@@ -109,6 +109,24 @@ def completed_moments(
             first = first + own * full
             second = second + own * (full**2 + wider * xp.linalg.diagonal(spread))
     return cast(first, x), cast(second - first**2, x)
+
+
+def drawn_entries(x: Floats, holes: Holes, mean: Floats, precision: Floats, label: Index, noise: Floats) -> Floats:
+    """(n, D), rows of clusters `label` (n,) whose missing entries are drawn given the others, of normals (n, D)."""
+    missing = ~np.asarray(holes.seen, dtype=bool)
+    rows = np.flatnonzero(missing.any(axis=1))
+    hidden, own = missing[rows], precision[np.minimum(label[rows], len(precision) - 1)]
+    gap = np.where(hidden, 0.0, x[rows] - mean[label[rows]])
+    left = np.where(hidden, _times(own, gap), 0.0)
+    matrix = np.where(hidden[:, :, None] & hidden[:, None, :], own, np.eye(x.shape[1]))
+    root = np.linalg.cholesky(matrix)
+    whitened = np.linalg.solve(root, left[:, :, None])[:, :, 0]
+    entries = (
+        mean[label[rows]] - np.linalg.solve(np.swapaxes(root, 1, 2), (whitened - noise[rows])[:, :, None])[:, :, 0]
+    )
+    found = x.copy()
+    found[rows] = np.where(hidden, entries, x[rows])
+    return found
 
 
 def _complete_forms(x: Array, mean: Floats, precision: Floats) -> tuple[Array, Array]:

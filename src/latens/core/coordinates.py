@@ -122,10 +122,11 @@ class Chart:
             start += leaf.size
         return np.concatenate([np.zeros(0), *parts])
 
-    def places(self, axis: str) -> list[tuple[Path, Index | None]]:
+    def places(self, axis: str, alone: bool = False) -> list[tuple[Path, Index | None]]:
         """Of each field in turn: the record that the axis is of, and where along it each coordinate stands.
 
-        None where the field does not have that axis, has it twice, or has no other beside components.
+        None where the field does not have that axis, has it twice, or has no other beside components: these are told
+        where `alone` asks for them, but for weights, which add up to 1.
 
         >>> from latens.families.spike_slab import SpikeSlab
         >>> chart = Chart(SpikeSlab(*np.full((3, 2, 1), 0.5), np.ones(1)))
@@ -135,11 +136,17 @@ class Chart:
         found: list[tuple[Path, Index | None]] = []
         for leaf in self._leaves:
             at = None
-            if leaf.axes.count(axis) == 1 and (axis != "k" or len(leaf.axes) > 1):  # weights of components add up to 1
+            by_itself = alone and leaf.domain != "simplex"
+            if leaf.axes.count(axis) == 1 and (axis != "k" or len(leaf.axes) > 1 or by_itself):
                 at = np.unravel_index(_entries(leaf), leaf.value.shape)[leaf.axes.index(axis)]
             keys = [i for i, part in enumerate(leaf.path) if isinstance(part, tuple)]
             found.append((leaf.path[: keys[-1] + 1] if keys else (), at))
         return found
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where each field is."""
+        return [leaf.path for leaf in self._leaves]
 
     @property
     def sizes(self) -> list[int]:

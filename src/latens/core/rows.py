@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 import numpy as np
@@ -59,6 +59,15 @@ class Rows:
             None if self.weight is None else take(self.weight, which),
             {name: take(values, which) for name, values in self.aux.items()},
         )
+
+    def repeated(self) -> Rows:
+        """Each row as often as it counts, without weights; the same rows where weights are no whole numbers."""
+        if self.weight is None:
+            return self
+        weight = host(self.weight)
+        if np.any(weight != np.rint(weight)):
+            return self
+        return replace(self.take(np.repeat(np.arange(len(self)), weight.astype(int))), weight=None)
 
     def columns(self, which: slice) -> Rows:
         """These columns alone, with a mask only if they have holes; kept, so that their sums too are taken once.

@@ -17,10 +17,16 @@ from latens.array.fields import positive, real, record, sized
 from latens.array.linalg import symmetric_pinv, times_columns
 from latens.array.transfer import like
 
-__all__ = ["LEAST_POWER", "LOG_2PI", "PointNormalGamma"]
+__all__ = ["LEAST_POWER", "LOG_2PI", "PointNormalGamma", "column_sizes"]
 
 LOG_2PI = math.log(2 * math.pi)
 LEAST_POWER = 1e-100  # power of a density that says nothing
+
+
+def column_sizes(weights: Floats, tau: Floats) -> Floats:
+    """(D,), standard deviations of columns with weights (K, D) of codes of variance 1; 1 where there is none."""
+    size = np.sqrt(np.sum(weights**2, axis=0) + 1 / tau)
+    return np.asarray(np.where(np.isfinite(size) & (size > 0), size, 1.0))
 
 
 @record
@@ -45,6 +51,14 @@ class PointNormalGamma:
     def scaled(self) -> Floats:
         """(K, D), tau_d w_d."""
         return np.asarray(self.tau * self.mean)
+
+    def column_sizes(self, k: int | None = None) -> Floats:
+        """(D,), standard deviations of columns whose first k codes, or all, have variance 1, the others none."""
+        return column_sizes(self.mean[:k], self.tau)
+
+    def coordinate_sizes(self, k: int | None = None) -> dict[str, Any]:
+        """What free coordinates of weights are in (`core.coordinates.Sized`): the unit of their column."""
+        return {"mean": self.column_sizes(k)}
 
     @property
     def grams(self) -> Floats:

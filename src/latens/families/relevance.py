@@ -16,7 +16,7 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
-from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
+from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma, column_sizes
 
 __all__ = ["SHAPE_OF_PROPER", "Relevance", "drawn", "learnt"]
 
@@ -57,6 +57,14 @@ class Relevance:
     def scaled(self) -> Floats:
         """(K, D), tau_d w_d."""
         return np.asarray(self.tau * self.mean)
+
+    def column_sizes(self, k: int | None = None) -> Floats:
+        """(D,), standard deviations of columns whose first k codes, or all, have variance 1, the others none."""
+        return column_sizes(self.mean[:k], self.tau)
+
+    def coordinate_sizes(self, k: int | None = None) -> dict[str, Any]:
+        """What free coordinates of weights are in (`core.coordinates.Sized`): the unit of their column."""
+        return {"weights": {"mean": self.column_sizes(k)}}
 
     @property
     def grams(self) -> Floats:

@@ -9,6 +9,7 @@ Components are not exchangeable: large ones cost least in front.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,14 @@ class Sticks:
     def sample(self, rng: np.random.Generator) -> KnownDirichlet:
         broken = rng.beta(self.breaks.on, self.breaks.off)
         return KnownDirichlet(np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken)))
+
+    def redrawn(self, last: Floats, counts: Floats, rng: np.random.Generator) -> KnownDirichlet:
+        """Weights given counts (K,), under the prior `self`: alpha is drawn first, given the weights before.
+
+        `last` are their logarithms. Of these the last is the sum of all log (1 - v_k), which is what alpha sees.
+        """
+        shape, rate = self.alpha.shape[0] + len(counts) - 1, self.alpha.rate[0] - last[-1]
+        return replace(self, breaks=_broken(counts, rng.gamma(shape) / rate)).sample(rng)
 
     def only(self, keep: Index) -> Sticks:
         """What the counts of these components, in this order, say at the same alpha."""

@@ -139,7 +139,7 @@ def log_evidence(
     if isinstance(inner, Mixture) and (q.n_components == 1 or n * np.log(q.n_components) <= np.log(MOST_CODES)):
         return LogEvidence(_enumerated(inner, batch, q.n_components) - units, 0.0, "exact")
     why = inner.cannot_anneal(q)
-    if why or (batch.seen is not None and not inner.samples_with_holes(q)):
+    if why or (batch.seen is not None and not inner.anneals_with_holes(q)):
         raise ValueError(f"no chain can be run: {why or 'rows with missing entries are not drawn with covariances'}.")
     rng, path = generator(random_state), path_of(inner, batch, q)
     start = inner.log_states(batch, q)

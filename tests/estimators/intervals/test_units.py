@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 
 import latens
 
@@ -31,6 +31,54 @@ def table_in_units(X: np.ndarray, unit: np.ndarray, **options: Any) -> tuple[np.
     if "rotation" in options:  # factors are in the order of their variance, which is in data units
         std = std[np.lexsort((std, table["feature"], table["parameter"]))]
     return std, np.array(table["sound"])
+
+
+@pytest.mark.parametrize("options", [{}, {"prior": "ml"}], ids=["ard", "ml"])
+def test_intervals_of_sources_are_in_the_unit_of_each_sensor(options: dict[str, Any]) -> None:
+    X = wine()
+    tables = []
+    for factor in (1.0, 2.0**10, 1e-6, 1e6):
+        unit = np.where(np.arange(X.shape[1]) == COLUMN, factor, 1.0)
+        model = latens.NoisyICA(2, random_state=0, **options).fit(X * unit)
+        tables.append(_per_unit(model.intervals(X * unit), f"x{COLUMN}", factor))
+    for std, sound in tables[1:]:
+        np.testing.assert_array_equal(sound, tables[0][1])
+        np.testing.assert_allclose(np.sort(std), np.sort(tables[0][0]), rtol=1e-5)  # sources in another order
+
+
+def test_intervals_of_sources_almost_without_noise_do_not_depend_on_units() -> None:
+    X = load_breast_cancer().data[:, :10]  # three columns are sizes of one thing
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    sound = []
+    for factor in (1.0, 1e-6, 1e3):
+        unit = np.where(np.arange(X.shape[1]) == X.shape[1] - 1, factor, 1.0)
+        table = latens.NoisyICA(3, random_state=0).fit(X * unit).intervals(X * unit)
+        sound.append(np.mean(table["sound"]))
+    np.testing.assert_array_equal(sound, sound[0])
+    assert sound[0] > 0.9
+
+
+def test_intervals_of_views_of_a_mixed_frame_are_in_the_unit_of_each_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    X, kind = wine(), np.where(np.arange(178) % 3 == 0, "a", "b")
+    tables = []
+    for factor in (1.0, 2.0**10):
+        unit = np.where(np.arange(X.shape[1]) == COLUMN, factor, 1.0)
+        frame = pandas.DataFrame(X * unit, columns=[f"x{d}" for d in range(X.shape[1])]).assign(kind=kind)
+        model = latens.MultiViewFactorAnalysis(3, random_state=0).fit(frame)
+        tables.append(_per_unit(model.intervals(frame), f"x{COLUMN}", factor))
+    np.testing.assert_array_equal(tables[1][1], tables[0][1])
+    np.testing.assert_allclose(tables[1][0], tables[0][0], rtol=1e-9)
+
+
+def _per_unit(table: Any, column: str, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations in the unit of the column before it was multiplied, and which are sound."""
+    powers = {"share": 0, "tails": 0, "noise_variance": 2}
+    own = [
+        factor ** powers.get(parameter, 1) if feature.split(" ")[0] == column else 1.0
+        for parameter, feature in zip(table["parameter"], table["feature"], strict=True)
+    ]
+    return np.array(table["std"]) / np.array(own), np.array(table["sound"])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import betaln
 from scipy.stats import chisquare
 
 from latens.array.fields import record
@@ -16,18 +17,21 @@ from latens.families.beta import Beta
 from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.mixed_columns import MixedColumns
 from latens.families.normal_columns import NormalColumns
+from latens.families.normals import Normals
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.relevance import Relevance
 from latens.families.spike_slab import SpikeSlab
+from latens.families.sticks import Sticks
 from latens.inference.uncertainty.gibbs import effective_size, gibbs, r_hat
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
-from latens.models.mixture.model import Mixture
+from latens.models.mixture.model import Mixture, MixturePosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
@@ -122,6 +126,9 @@ def label_free(point: Any) -> np.ndarray:
         w, noise = point.loadings.mean, point.loadings.mean_noise
         return np.array([np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], point.center.sum()])
     means = point.clusters.mean
+    if isinstance(point.clusters, Normals):
+        sizes = np.linalg.slogdet(point.clusters.covariance)[1]
+        return np.array([point.weights.mean.max(), means.sum(), np.sum(means**2), sizes.sum(), sizes.max()])
     return np.array([point.weights.mean.max(), means.sum(), np.sum(means**2), np.abs(means[0] - means[1]).sum()])
 
 
@@ -147,7 +154,90 @@ def mixture(kind: str) -> Mixture:
 
 @pytest.mark.parametrize("kind", [pytest.param("full", marks=pytest.mark.slow), "diag"])
 def test_ranks_of_a_mixtures_truth_are_uniform(kind: str) -> None:
-    assert chances(mixture(kind), mixture_truth, 1).min() > 0.01 / 4
+    assert chances(mixture(kind), mixture_truth, 1).min() > 0.01 / 5
+
+
+def gappy_truth(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """Two entries in five are missing, and what is there tells of them."""
+    point, rows = mixture_truth(model, rng)
+    seen = rng.random(rows.x.shape) < 0.6
+    return point, Rows(np.where(seen, rows.x, 0.0), seen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_ranks_are_uniform_where_entries_are_missing_under_covariances(kind: str) -> None:
+    assert chances(mixture(kind), gappy_truth, 8).min() > 0.01 / 5
+
+
+@dataclass(frozen=True)
+class ExpectedEntries(Mixture):
+    """A planted error: what is missing is filled with its mean given the rest, not drawn."""
+
+    def draw_statistics(self, point: Any, batch: Any, local: Any, rng: np.random.Generator) -> Any:
+        return super().draw_statistics(point, batch, local, Still())
+
+
+class Still:
+    """Draws nothing but zeros."""
+
+    def normal(self, size: tuple[int, ...]) -> np.ndarray:
+        return np.zeros(size)
+
+
+@pytest.mark.slow
+def test_missing_entries_that_are_not_drawn_show() -> None:
+    tied = mixture("tied")
+    assert chances(ExpectedEntries(tied.weights, tied.clusters), gappy_truth, 8).min() < 1e-4
+
+
+def test_entries_are_drawn_as_the_others_of_their_row_say() -> None:
+    """Means and covariances of many draws are those of a normal given the entries that were seen."""
+    rng, n = np.random.default_rng(0), 40_000
+    root = rng.normal(size=(2, 3, 3))
+    clusters = Normals(rng.normal(size=(2, 3)), root @ np.swapaxes(root, 1, 2) + np.eye(3))
+    seen = np.tile([[True, False, False]], (n, 1))
+    rows = Rows(np.where(seen, 0.7, 0.0), seen)
+    drawn = clusters.completed(rows.x, rows.holes, np.ones(n, dtype=int), rng)
+    mean, cov = clusters.mean[1], clusters.covariance[1]
+    pull = cov[1:, 0] / cov[0, 0]
+    assert np.all(drawn[:, 0] == 0.7)
+    np.testing.assert_allclose(drawn[:, 1:].mean(axis=0), mean[1:] + pull * (0.7 - mean[0]), atol=0.06)
+    np.testing.assert_allclose(np.cov(drawn[:, 1:].T), cov[1:, 1:] - np.outer(pull, cov[0, 1:]), rtol=0.05, atol=0.05)
+
+
+def stick_truth(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """Two pieces of a stick: how long the first one is depends on alpha, which is drawn, too."""
+    first = rng.beta(1.0, model.weights.alpha.sample(rng).mean[0])
+    clusters = model.prior(K).clusters.sample(rng)
+    label = rng.choice(K, size=N_ROWS, p=[first, 1 - first])
+    return MixturePosterior(KnownDirichlet(np.array([first, 1 - first])), clusters), Rows(clusters.draw(label, rng))
+
+
+STICKS = Sticks.prior(2.0, 1.0)
+
+
+@pytest.mark.slow
+def test_ranks_are_uniform_under_a_dirichlet_process() -> None:
+    assert chances(Mixture(STICKS, mixture_cases.clusters("diag", 2)), stick_truth, 9).min() > 0.01 / 4
+
+
+def test_pieces_of_a_stick_are_drawn_as_a_grid_over_alpha_says() -> None:
+    """Counts are given, so that weights and alpha alone are a chain: its means are those of two integrals."""
+    rng, counts, last = np.random.default_rng(0), np.array([3.0, 1.0, 6.0]), np.log(np.full(3, 1 / 3))
+    drawn = []
+    for _ in range(20_000):
+        weights = STICKS.redrawn(last, counts, rng)
+        last = weights.mean_log
+        drawn.append(weights.mean)
+    alpha = np.linspace(0.005, 40, 8_000)
+    later = np.array([counts[k + 1 :].sum() for k in range(2)])
+    log_weight = np.log(alpha) - alpha  # Gamma(2, 1)
+    for k in range(2):
+        log_weight += np.log(alpha) + betaln(1 + counts[k], alpha + later[k])
+    weight = np.exp(log_weight - log_weight.max())
+    first = np.sum(weight * (1 + counts[0]) / (1 + counts[0] + alpha + later[0])) / weight.sum()
+    np.testing.assert_allclose(np.mean(drawn, axis=0)[0], first, atol=0.006)
 
 
 MIXED = Mixture(

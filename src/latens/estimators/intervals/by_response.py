@@ -16,6 +16,8 @@ from latens.estimators.intervals.other_fits import Components, not_compared
 from latens.estimators.intervals.students import IntervalTails, tails_of
 from latens.estimators.intervals.table import Choice, PublishedNumber, Scales, value_finder, values_of
 from latens.inference.sweep import Sweep
+from latens.inference.uncertainty.arrow import Blocks
+from latens.inference.uncertainty.column_slopes import column_slopes
 from latens.inference.uncertainty.response import STEP, Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
@@ -171,22 +173,35 @@ class ByResponse(DataOfFit):
         self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
     ) -> tuple[list[PublishedNumber], Answer, Components, int] | None:
         """All numbers of a large posterior, what components are worth, and the directions that it took."""
-        names = self._names_of_own()
-        own = [number for number in numbers if number.parameter in names]
-        others = [number for number in numbers if number.parameter not in names]
+        stats = self._state.stats
+        own = [number for number in numbers if number.parameter != "share"]
+        shares = [number for number in numbers if number.parameter == "share"]
         find = value_finder(own)
+
+        def of_shares(chart: Chart, blocks: Blocks) -> tuple[Floats, Floats] | None:
+            if not shares:
+                return np.zeros(0), np.zeros((0, chart.size))
+            slopes = column_slopes(lambda q: np.ravel(self._share_parts(q)), chart, blocks, STEP_OF_SHARES)
+            here, which = self._share_parts(chart.point), [number.place[0] for number in shares]
+            if slopes is None:
+                return None
+            of_sums = np.asarray(np.repeat(np.eye(len(here)), here.shape[1], axis=1) @ slopes.matrix)
+            return self._shares_of(here.sum(axis=1))[which], _slopes_of(self._shares_of, here.sum(axis=1))[
+                which
+            ] @ of_sums
+
         found = respond_many(
             self._model,
             batches,
             self.posterior_,
-            lambda q: find(self._numbers_by_column(q, self._state.stats)),
-            lambda q, _: values_of(self._extra_numbers(q), others),
+            lambda q: find({**self._numbers_by_column(q, stats), **self._points_beside(q)}),
+            of_shares,
             sweep=sweep,
         )
         if found is None:
             return None
         moved = np.flatnonzero(found.moves)
-        everything = own + others
+        everything = own + shares
         numbers = [everything[i] for i in moved]
         std, shift = found.std[moved], found.shift[moved]
         why = np.where(found.settled[moved], "", f"{found.n_directions} directions did not settle it").astype(object)

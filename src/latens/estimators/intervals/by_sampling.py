@@ -44,6 +44,10 @@ class BySampling(ByResponse):
     if TYPE_CHECKING:
         trace_: Any
 
+    def _rows_one_by_one(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
+        """The rows of the fit; those that count several times are as many rows, each with codes of its own."""
+        return [batch.repeated() for batch in self._rows_in_blocks(X, fit_params)]
+
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
         if not isinstance(model, Sampled):
@@ -51,9 +55,7 @@ class BySampling(ByResponse):
         if any(KNOWN in batch.aux for batch in batches):
             return "rows whose codes are known are not sampled"
         if any(batch.weight is not None for batch in batches):
-            return "rows with weights are not sampled"
-        if any(batch.seen is not None for batch in batches) and not model.samples_with_holes(self.posterior_):
-            return "rows with missing entries are sampled only where columns are independent"
+            return "rows with weights that are no whole numbers are not sampled"
         return model.cannot_sample(self.posterior_)
 
     def _not_to_be_sampled(self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]) -> str:
@@ -62,7 +64,7 @@ class BySampling(ByResponse):
             return "factors turn from draw to draw"
         if X is None or self._is_in_blocks(self._fetched(X)):
             return "it needs the rows in memory"
-        batches = self._rows_in_blocks(X, fit_params)
+        batches = self._rows_one_by_one(X, fit_params)
         reason = self._cannot_sample(batches)
         if reason:
             return reason
@@ -92,7 +94,7 @@ class BySampling(ByResponse):
     def _gibbs_draws(
         self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any], longer: int = 1
     ) -> PosteriorDraws:
-        model, q, batches = self._model, self.posterior_, self._rows_in_blocks(X, fit_params)
+        model, q, batches = self._model, self.posterior_, self._rows_one_by_one(X, fit_params)
         reason = self._cannot_sample(batches)
         if reason:
             raise ValueError(f"method='gibbs': {reason}; choose method='response'.")

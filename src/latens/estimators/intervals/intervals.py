@@ -497,6 +497,8 @@ class Intervals(BySampling):
             centre, half = scales.enter(answer.estimate), reach * answer.std
             lower, upper = scales.leave(centre - half), scales.leave(centre + half)
             spread = np.abs(np.where(answer.std > 0, answer.std / scales.slope(answer.estimate), 0.0))
+        points = answer.std == 0
+        lower[points] = upper[points] = answer.estimate[points]  # of which there and back leaves all but the last digit
         of_levels = [i for i, n in enumerate(numbers) if n.parameter in CHANCES and 0 < spread[i] < np.inf]
         lower[of_levels], upper[of_levels] = chance_ends(
             answer.estimate[of_levels], spread[of_levels], lower[of_levels], upper[of_levels], level

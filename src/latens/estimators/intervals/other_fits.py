@@ -86,9 +86,9 @@ def _compared(
         return component, []
     distances = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
     for each in range(k):
-        for other in range(k - 1):
-            signs = (1.0, -1.0) if signed else (1.0,)
-            distances[each, other] = min(_distance(published, kinds[each], other, sign) for sign in signs)
+        ways = [_distances(published, kinds[each], k - 1, sign) for sign in ((1.0, -1.0) if signed else (1.0,))]
+        nearer = np.argmin([way[:, 0] for way in ways], axis=0)
+        distances[each] = np.stack(ways)[nearer, np.arange(k - 1)]
     paired, partners = linear_sum_assignment(distances[:, :, 0])
     missing = int(np.setdiff1d(np.arange(k), paired)[0])
     return missing, [
@@ -119,21 +119,21 @@ def _kinds_of_each(k: int, numbers: Sequence[PublishedNumber], entered: Floats, 
     ]
 
 
-def _distance(published: Mapping[str, Any], kinds: Sequence[_Kind], other: int, sign: float) -> tuple[float, float]:
-    """Standard deviations between a component and one of the other fit: on average, and of the kind farthest apart."""
+def _distances(published: Mapping[str, Any], kinds: Sequence[_Kind], n_others: int, sign: float) -> Floats:
+    """(n, 2), standard deviations between a component and each of another fit: on average, and of the farthest kind."""
     squares: dict[str, list[Floats]] = {}
     for kind in kinds:
         name, view = kind.first.parameter, kind.first.view
         value = published[name]
-        places = kind.places.copy()
-        places[:, component_axis(name)] = other
-        values = np.asarray(value[view] if isinstance(value, Mapping) else value, dtype=float)[tuple(places.T)]
+        places = [column[None] for column in kind.places.T]
+        places[component_axis(name)] = np.arange(n_others)[:, None]
+        values = np.asarray(value[view] if isinstance(value, Mapping) else value, dtype=float)[tuple(places)]
         with np.errstate(divide="ignore", invalid="ignore"):
             there = LINKS[kind.first.link].enter((sign if name in NAMED_LOADINGS else 1.0) * values)
             gaps = np.fmin(
                 np.abs(there - kind.entered) / kind.std, MOST_DEVIATIONS_OF_ONE
             )  # also where one is at an end of its range
         squares.setdefault(name, []).append(gaps)
-    gaps_by_name = [np.concatenate(parts) for parts in squares.values()]
-    by_kind = [float(np.sqrt(np.mean(gaps**2))) for gaps in gaps_by_name]
-    return float(np.mean(np.concatenate(gaps_by_name))), max(by_kind)
+    gaps_by_name = [np.concatenate(parts, axis=1) for parts in squares.values()]
+    farthest = np.max([np.sqrt(np.mean(gaps**2, axis=1)) for gaps in gaps_by_name], axis=0)
+    return np.stack([np.mean(np.concatenate(gaps_by_name, axis=1), axis=1), farthest], axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -73,8 +73,7 @@ LINKS = {
 }
 
 
-@dataclass(frozen=True)
-class PublishedNumber:
+class PublishedNumber(NamedTuple):
     parameter: str
     place: tuple[int, ...]  # in its array
     component: int | None
@@ -190,6 +189,14 @@ def _numbers(
     sides: Sequence[str] | None,
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
+    if axes in ("kd", "dk", "d") and link != "covariance":  # most numbers, by the thousand
+        names = [str(feature) for feature in features]
+        d_at, k_at = axes.index("d"), axes.find("k")
+        for place in np.ndindex(array.shape):
+            d = place[d_at]
+            own = scales[d % len(scales)] if link == "mean" else link
+            yield PublishedNumber(name, place, place[k_at] if k_at >= 0 else None, names[d], view, own, (names[d],))
+        return
     for place in np.ndindex(array.shape):
         at = dict(zip(axes, place, strict=True))
         own = scales[at["d"] % len(scales)] if link == "mean" else link

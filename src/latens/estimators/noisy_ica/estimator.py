@@ -316,7 +316,7 @@ class NoisyICA(VariationalTransformer):
             points=prior == "ml",
             intercept=yes_or_no("fit_intercept", self.fit_intercept),
             diagonal=diagonal,
-            floor=float(np.max(floor)),
+            floor=floor,
             both=kinds == "auto",
             least=1 if prior == "ml" or not self.moves else self._supported(context),
         )

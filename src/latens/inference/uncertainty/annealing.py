@@ -56,6 +56,8 @@ class Tempered(Sampled, Protocol):
 
     def cannot_anneal(self, q: Any) -> str: ...  # why not, or ""
 
+    def anneals_with_holes(self, q: Any) -> bool: ...  # whether rows may lack entries
+
     def log_states(self, batch: Any, q: Any) -> float: ...  # log of the sum of f_0 over all codes
 
     def at_codes(self, q: Any, codes: Any, rng: np.random.Generator) -> Any: ...  # as `draw_codes` gives them

@@ -7,20 +7,22 @@
                               | 0       M     |
 
 One product with A moves a coordinate of every block at once, so that as many products as a block has coordinates, and
-one for each coordinate of the border, make the whole matrix. A product along random signs tells whether it is right.
+one for each coordinate of the border, make the whole matrix. Coordinates of the border that are one for each component,
+such as its relevance, meet nothing of other components, and are moved at once, too, while products say so. A product
+along random signs tells whether all of it is right.
 
 References: Curtis, Powell & Reid (1974).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from latens.array import Floats, Index
 from latens.core.coordinates import Chart
@@ -29,7 +31,8 @@ __all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of", "whole_of"]
 
 MOST_PRODUCTS = 1000  # with A, to make it
 MOST_ENTRIES = 5e7  # of all blocks together
-AT_ONCE = 200  # blocks, or numbers, whose matrices are held at the same time
+AT_ONCE = 200  # blocks whose matrices are held at the same time
+MANY_AT_ONCE = 5_000  # numbers of which rows of these matrices are
 LEAST_RELATIVE_ENTRY = 1e-12  # of the largest entry of a column: what differences leave of 0
 LARGEST_RELATIVE_ERROR = 1e-3  # relative error of a product, above which blocks are not those of A
 LARGEST_ERROR_OF_WHOLE = 1e-5  # the same where the whole matrix is asked for
@@ -44,6 +47,10 @@ class Blocks:
     slots: Index  # (G, p), coordinates of each block; P where it has fewer
     border: Index  # (b,)
     size: int  # P
+    component: Index  # (P,), numbers that coordinates of the same component and record share, -1 where there is none
+    kind: (
+        Index  # (b,), coordinates of the border that are one for each component have the same, others one of their own
+    )
 
     @property
     def n_products(self) -> int:
@@ -92,7 +99,24 @@ def _by_axis(chart: Chart, axis: str) -> Blocks:
     within = np.arange(len(inner)) - np.repeat(np.cumsum(counts) - counts, counts)
     slots = np.full((len(names), counts.max(initial=0)), chart.size)
     slots[which[order], within] = inner[order]
-    return Blocks(slots, np.flatnonzero(owner < 0), chart.size)
+    border = np.flatnonzero(owner < 0)
+    return Blocks(slots, border, chart.size, *_components(chart, border, starts))
+
+
+def _components(chart: Chart, border: Index, starts: Index) -> tuple[Index, Index]:
+    """(P,) and (b,): which component each coordinate is of, and which of the border are alike but for that."""
+    component, kind = np.full(chart.size, -1), np.arange(chart.size)
+    records: dict[object, int] = {}
+    kinds: dict[object, int] = {}
+    for (record, at), path, start, stop in zip(
+        chart.places("k", alone=True), chart.paths, starts, starts[1:], strict=False
+    ):
+        if at is None:
+            continue
+        component[start:stop] = records.setdefault(record, len(records) * 10**6) + at
+        if len(np.unique(at)) == stop - start:  # one for each component, of each view the same
+            kind[start:stop] = kinds.setdefault(path[len(record) :], chart.size + len(kinds))
+    return component, kind[border]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,15 +186,20 @@ class Arrow:
     def lengths(self, block: Index, own: Floats, border: Floats) -> Floats:
         """(m,), squared lengths of R' v for vectors that are in one block each, (m, p), and in the border, (m, b)."""
         free, (n, p), found = self.blocks.gathered(self.free), own.shape, np.empty(len(own))
-        border = border * self.free[self.blocks.border]
-        for first in range(0, n, AT_ONCE):
-            at = block[first : first + AT_ONCE]
-            parts = _each_times(np.swapaxes(self.root[at], 1, 2), own[first : first + AT_ONCE] * free[at])
-            whole = _each_times(self.root[at], parts)
-            places, rows = (at[:, None] * p + np.arange(p)).ravel(), np.repeat(np.arange(len(at)), p)
-            outer = csr_array((whole.ravel(), (rows, places)), shape=(len(at), self.side.shape[0])) @ self.side
-            rest = (border[first : first + AT_ONCE] - outer.toarray()) @ self.corner_root
-            found[first : first + AT_ONCE] = np.sum(parts**2, axis=1) + np.sum(rest**2, axis=1)
+        border, own = border * self.free[self.blocks.border], own * free[block]
+        whole_root = self.root @ np.swapaxes(self.root, 1, 2)  # D^-1
+        for first in range(0, n, MANY_AT_ONCE):
+            some = slice(first, first + MANY_AT_ONCE)
+            rows, slots = np.nonzero(own[some])  # a number moves with few coordinates of its block
+            values, at = own[some][rows, slots][:, None], block[some][rows]
+            parts, whole = np.zeros((2, len(own[some]), p))
+            np.add.at(parts, rows, values * self.root[at, slots])
+            np.add.at(whole, rows, values * whole_root[at, slots])
+            rows, slots = np.nonzero(whole)
+            places = block[some][rows] * p + slots
+            outer = csr_array((whole[rows, slots], (rows, places)), shape=(len(whole), self.side.shape[0])) @ self.side
+            rest = (border[some] - outer.toarray()) @ self.corner_root
+            found[some] = np.sum(parts**2, axis=1) + np.sum(rest**2, axis=1)
         return found
 
 
@@ -196,14 +225,18 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     inner, corner, side = np.zeros((n_blocks, p, p)), np.zeros((b, b)), []
     for slot in range(p):
         inner[:, :, slot] = blocks.gathered(product(blocks.moved(slot)))
-    for i, at in enumerate(border):
-        column = product((np.arange(blocks.size) == at).astype(float))
-        beside, corner[:, i] = blocks.gathered(column).reshape(-1, 1), column[border]
-        side.append(
-            csr_array(np.where(np.abs(beside) > LEAST_RELATIVE_ENTRY * np.abs(column).max(initial=0.0), beside, 0.0))
-        )
+    for column, place in _border_products(product, blocks):
+        there = (np.abs(column) > LEAST_RELATIVE_ENTRY * np.abs(column).max(initial=0.0)) & (place >= 0)
+        rows = np.flatnonzero(blocks.gathered(there.astype(float)))
+        at = blocks.slots.ravel()[rows]
+        side.append((column[at], rows, place[at]))
+        met = np.flatnonzero(there[border])
+        corner[met, place[border[met]]] = column[border[met]]
     inner, corner = 0.5 * (inner + np.swapaxes(inner, 1, 2)), 0.5 * (corner + corner.T)
-    whole = hstack(side, format="csr") if side else csr_array((n_blocks * p, 0))
+    values, rows, columns = (
+        np.concatenate([np.zeros(0), *each]) for each in (zip(*side, strict=True) if side else [()] * 3)
+    )
+    whole = csr_array((values, (rows.astype(int), columns.astype(int))), shape=(n_blocks * p, b))
     everything = Arrow(blocks, inner, whole, corner, np.ones(blocks.size))
     own = everything.own
     arrow = everything.holding(own <= least)
@@ -211,6 +244,25 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size) * scale
     gap, there = scale * (arrow.times(signs) - product(signs)), scale * arrow.times(signs)
     return arrow if gap @ gap <= LARGEST_RELATIVE_ERROR**2 * (there @ there) else None
+
+
+def _border_products(product: Product, blocks: Blocks) -> Iterator[tuple[Floats, Index]]:
+    """Columns of -A for coordinates of the border, several in one; and which of them (P,) each entry is of, or -1."""
+    component, border = blocks.component, blocks.border
+    for kind in dict.fromkeys(blocks.kind.tolist()):
+        alike = np.flatnonzero(blocks.kind == kind)
+        if len(alike) > 1:
+            v = np.zeros(blocks.size)
+            v[border[alike]] = 1.0
+            column, order = product(v), np.argsort(component[border[alike]])
+            known = component[border[alike]][order]
+            at = np.minimum(np.searchsorted(known, component), len(known) - 1)
+            place = np.where(known[at] == component, alike[order][at], -1)
+            if not np.any(column[place < 0]):
+                yield column, place
+                continue
+        for i in alike:
+            yield product((np.arange(blocks.size) == border[i]).astype(float)), np.full(blocks.size, i)
 
 
 def whole_of(product: Product, chart: Chart, ways: Sequence[Blocks], least: float) -> Floats:

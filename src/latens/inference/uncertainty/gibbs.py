@@ -33,8 +33,6 @@ class Sampled(Protocol):
 
     def cannot_sample(self, q: Any) -> str: ...  # why not, or ""
 
-    def samples_with_holes(self, q: Any) -> bool: ...  # whether rows may lack entries
-
     def draw_codes(
         self, point: Any, batch: Any, last: Any, rng: np.random.Generator
     ) -> Any: ...  # a local posterior of points; `last` are those before, None at the start

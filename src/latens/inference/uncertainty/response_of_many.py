@@ -9,8 +9,7 @@ iteration finds them: U are directions of unit length, T = U'CU is tridiagonal, 
 passes over the rows, and no number's variance can fall with another one. R is a root of the curvature at fixed sums,
 column by column (`arrow`). The iteration ends where the last directions raised next to no variance.
 
-Numbers of one column are slopes in its coordinates and those of the border. Others, such as shares, are followed along
-every direction, with the sums that belong to it; what is left outside of them is taken from draws.
+Numbers of one column are slopes in its coordinates and those of the border; others, such as shares, in all coordinates.
 
 References: Lanczos (1950); Golub & Van Loan (2013), chapter 10; Giordano, Broderick & Jordan (2018).
 """
@@ -30,7 +29,7 @@ from latens.core import State
 from latens.core.coordinates import Chart
 from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.uncertainty.arrow import Arrow, arrow_of, blocks_of
+from latens.inference.uncertainty.arrow import Arrow, Blocks, arrow_of, blocks_of
 from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slopes
 from latens.inference.uncertainty.response import (
     LARGEST_GAIN_OF_SETTLED,
@@ -52,8 +51,10 @@ LEAST_SHARE_SETTLED = 0.99  # share of numbers that are to be settled
 LARGEST_SLOPE = 0.05  # slope in standard deviations beyond which a coordinate stands at an end of its range
 NOTHING_LEFT = 1e-8  # length of a new direction before it is made 1
 LEAST_INFORMATION = 1e-5  # as in `response`: a share of information that is left below it is 0
-N_DRAWS = 16  # of what is outside of all directions, for numbers that are not of one column
 LOOKED_AT = 1000  # numbers by which it is decided whether directions are enough
+
+# numbers (m',) that are of several columns, and their derivatives (m', P); None where they cannot be told
+Others = Callable[[Chart, Blocks], tuple[Floats, Floats] | None]
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ def respond_many(
     batches: Sequence[Any],
     q: Any,
     quantity: Callable[[Any], Floats],
-    others: Callable[[Any, Any], Floats] | None = None,
+    others: Others | None = None,
     *,
     sweep: Sweep = serial_sweep,
 ) -> ManyResponses | None:
-    """Of `quantity`, a function of the posterior to (m,), and `others`, of posterior and statistics, near q.
+    """Of `quantity`, a function of the posterior to (m,), and of `others`, near q.
 
     None where coordinates of several columns meet at fixed sums, or where a number is of several of them.
     """
@@ -99,7 +100,7 @@ def _responses(
     batches: Sequence[Any],
     start: State,
     quantity: Callable[[Any], Floats],
-    others: Callable[[Any, Any], Floats] | None,
+    others: Others | None,
     sweep: Sweep,
     enough: float,
 ) -> ManyResponses | None:
@@ -117,52 +118,52 @@ def _responses(
     slopes = None if fixed is None else column_slopes(quantity, chart, fixed.blocks, STEP)
     if fixed is None or slopes is None:
         return None
+    rest = (np.zeros(0), np.zeros((0, chart.size))) if others is None else others(chart, fixed.blocks)
+    if rest is None:
+        return None
     gradient, of_prior = (chart.pulled(origin, model.slopes(chart.point, each)) for each in (stats, 0.0 * stats))
     steep = (fixed.free > 0) & (np.abs(gradient) > LARGEST_SLOPE * np.sqrt(fixed.own))
     arrow = fixed.holding(steep)
-    rest, here = others or (lambda q, stats: np.zeros(0)), (chart.point, stats)
     length = step_of_slopes(batches, sweep)
     settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
 
-    def derivative(v: Floats) -> tuple[Floats, Floats]:
-        """B v, and how numbers that are not of one column move."""
+    def lost(v: Floats) -> Floats:
+        """B v."""
         if not v.any():
-            return v, np.zeros_like(rest(*here))
+            return v
         step = length / np.abs(v).max()
-        up = chart.at(step * v)
-        ends = [(up, sums(up)), here]
-        if not settled:
-            down = chart.at(-step * v)
-            ends, step = [ends[0], (down, sums(down))], 2 * step
-        change = (1 / step) * (ends[0][1] + (-1.0) * ends[1][1])  # slopes are linear in it
-        pull = chart.pulled(origin, model.slopes(chart.point, change)) - of_prior
-        return pull, (rest(*ends[0]) - rest(*ends[1])) / step
+        above = sums(chart.at(step * v))
+        if settled:
+            change = above.difference(stats, 1 / step)
+        else:
+            change = above.difference(sums(chart.at(-step * v)), 0.5 / step)
+        return chart.pulled(origin, model.slopes(chart.point, change)) - of_prior  # slopes are linear in sums
 
+    values_of_rest, of_rest = rest
     narrow = arrow.lengths(slopes.block, slopes.own, slopes.border)
+    narrow = np.append(narrow, [np.sum(arrow.pulled(row) ** 2) for row in of_rest])
     pull = arrow.pulled(gradient)
-    found = _lanczos(arrow, derivative, slopes, narrow)
+    found = _lanczos(arrow, lost, slopes, of_rest, narrow)
     values, turned = np.linalg.eigh(found.tridiagonal)
     left = 1 - values
     informed = left > LEAST_INFORMATION
     gain = np.where(informed, 1 / np.where(informed, left, 1.0) - 1, 0.0)  # beside what mean field has
-    inside = np.concatenate([found.moved, found.others]) @ turned
-    outside = _outside(arrow, derivative, found.directions, len(found.others))
-    narrow = np.concatenate([narrow, outside + np.sum(found.others**2, axis=1)])
+    inside = found.moved @ turned
     variances = narrow + inside**2 @ gain
     unknown = np.sum(inside[:, ~informed] ** 2, axis=1) / LEAST_INFORMATION > 1e-2 * variances
     before = variances if found.ended else _variances(found, max(len(gain) - AT_A_TIME, 0), narrow)
     way = turned.T @ (found.directions.T @ pull)
     step = arrow.spread(pull + found.directions @ (turned @ (gain * way)))
-    shift = np.concatenate([slopes.times(step), derivative(step)[1]])
-    at_end = np.concatenate([slopes.meets(steep), np.zeros(len(found.others), dtype=bool)])
+    shift = np.concatenate([slopes.times(step), of_rest @ step])
+    others_of_none = np.zeros(len(of_rest), dtype=bool)
     positive = np.maximum(variances, np.finfo(float).tiny)
     return ManyResponses(
-        np.concatenate([quantity(chart.point), rest(chart.point, stats)]),
+        np.concatenate([quantity(chart.point), values_of_rest]),
         np.where(unknown, np.inf, np.sqrt(variances)),
         np.where(unknown, 1.0, 1 - narrow / positive),
         variances - before <= LARGEST_RISE * positive,
-        np.concatenate([np.diff(slopes.matrix.indptr) > 0, np.ones(len(found.others), dtype=bool)]),
-        at_end,
+        np.concatenate([np.diff(slopes.matrix.indptr) > 0, ~others_of_none]),
+        np.concatenate([slopes.meets(steep), others_of_none]),
         shift,
         0.5 * float(pull @ pull + gain @ way**2),
         len(gain),
@@ -185,31 +186,27 @@ def _arrow(chart: Chart, slopes: Callable[[Any], Any]) -> Arrow | None:
 class _Found:
     directions: Floats  # (P, r), U
     tridiagonal: Floats  # (r, r), T
-    moved: Floats  # (m, r), derivatives of numbers along R U
-    others: Floats  # (m', r), of those that are not of one column
+    moved: Floats  # (m + m', r), derivatives of numbers along R U
     ended: bool  # whether there are no others
 
 
 def _lanczos(
-    arrow: Arrow, derivative: Callable[[Floats], tuple[Floats, Floats]], slopes: ColumnSlopes, narrow: Floats
+    arrow: Arrow, lost: Callable[[Floats], Floats], slopes: ColumnSlopes, of_rest: Floats, narrow: Floats
 ) -> _Found:
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
-    anywhere, blank = derivative(arrow.spread(np.random.default_rng(0).standard_normal(size)))
-    u, shapes = arrow.pulled(anywhere), (len(narrow), len(blank))
+    u = arrow.pulled(lost(arrow.spread(np.random.default_rng(0).standard_normal(size))))
     basis, length = np.empty((limit, size)), float(np.linalg.norm(u))
-    some = np.linspace(0, len(narrow) - 1, min(LOOKED_AT, len(narrow))).astype(int)
-    moved, others, diagonal, beside = list[Floats](), list[Floats](), list[float](), list[float]()
+    some = np.linspace(0, len(slopes.block) - 1, min(LOOKED_AT, len(slopes.block))).astype(int)
+    moved, diagonal, beside = list[Floats](), list[float](), list[float]()
     variances = narrow[some]
     while len(diagonal) < limit and length > NOTHING_LEFT:
         r = len(diagonal)
         basis[r] = u / length
         v = arrow.spread(basis[r])
-        pull, more = derivative(v)
-        u = arrow.pulled(pull)
+        u = arrow.pulled(lost(v))
         diagonal.append(float(basis[r] @ u))
-        moved.append(slopes.times(v))
-        others.append(more)
+        moved.append(np.concatenate([slopes.times(v), of_rest @ v]))
         u -= diagonal[r] * basis[r]
         if r:
             u -= beside[r - 1] * basis[r - 1]
@@ -217,48 +214,25 @@ def _lanczos(
         length = float(np.linalg.norm(u))
         beside.append(length)
         if (r + 1) % AT_A_TIME == 0:
-            found = _as_found(
-                basis, diagonal, beside, [each[some] for each in moved], others, (len(some), len(blank)), False
-            )
+            found = _as_found(basis, diagonal, beside, [each[some] for each in moved], len(some), False)
             before, variances = variances, _variances(found, r + 1, narrow[some])
             if np.mean(variances - before <= LARGEST_RISE * variances) >= LEAST_SHARE_SETTLED and r + 1 > AT_A_TIME:
                 break
-    return _as_found(basis, diagonal, beside, moved, others, shapes, length <= NOTHING_LEFT)
+    return _as_found(basis, diagonal, beside, moved, len(narrow), length <= NOTHING_LEFT)
 
 
 def _as_found(
-    basis: Floats,
-    diagonal: list[float],
-    beside: list[float],
-    moved: list[Floats],
-    others: list[Floats],
-    shapes: tuple[int, int],
-    ended: bool,
+    basis: Floats, diagonal: list[float], beside: list[float], moved: list[Floats], m: int, ended: bool
 ) -> _Found:
     r = len(diagonal)  # 0 where codes leave nothing unknown
     matrix = np.zeros((r, r))
     matrix[np.arange(r), np.arange(r)] = diagonal
     matrix[np.arange(1, r), np.arange(r - 1)] = matrix[np.arange(r - 1), np.arange(1, r)] = beside[: max(r - 1, 0)]
-    own, rest = (np.asarray(np.reshape(each, (r, m)).T) for each, m in zip((moved, others), shapes, strict=True))
-    return _Found(basis[:r].T, matrix, own, rest, ended)
+    return _Found(basis[:r].T, matrix, np.asarray(np.reshape(moved, (r, m)).T), ended)
 
 
 def _variances(found: _Found, r: int, narrow: Floats) -> Floats:
-    """(m,) or (m + m',), as the first r directions have them."""
+    """(m,), as the first r directions have them."""
     values, turned = np.linalg.eigh(found.tridiagonal[:r, :r])
     left = np.maximum(1 - values, LEAST_INFORMATION)
-    moved = found.moved if len(narrow) == len(found.moved) else np.concatenate([found.moved, found.others])
-    return np.asarray(narrow + (moved[:, :r] @ turned) ** 2 @ (1 / left - 1))
-
-
-def _outside(
-    arrow: Arrow, derivative: Callable[[Floats], tuple[Floats, Floats]], directions: Floats, n_others: int
-) -> Floats:
-    """(m',), variances that are outside of all directions, from draws of what mean field believes."""
-    if not n_others:
-        return np.zeros(0)
-    rng, total = np.random.default_rng(3), np.zeros(n_others)
-    for _ in range(N_DRAWS):
-        u = rng.standard_normal(arrow.blocks.size)
-        total += derivative(arrow.spread(u - directions @ (directions.T @ u)))[1] ** 2
-    return total / N_DRAWS
+    return np.asarray(narrow + (found.moved[:, :r] @ turned) ** 2 @ (1 / left - 1))

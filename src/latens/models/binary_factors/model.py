@@ -206,7 +206,7 @@ class BinaryFactors:
         exact = self.exact_local(q) and q.n_components <= MOST_ENUMERATED
         return "" if exact else "codes are drawn only where e_step is exact"
 
-    def samples_with_holes(self, q: BinaryPosterior) -> bool:
+    def anneals_with_holes(self, q: BinaryPosterior) -> bool:
         return True
 
     def draw_codes(self, point: BinaryPosterior, batch: Rows, last: Any, rng: np.random.Generator) -> States:

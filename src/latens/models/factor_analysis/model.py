@@ -71,16 +71,12 @@ class FactorAnalysisPosterior:
     @property
     def column_sizes(self) -> Floats:
         """(D,), standard deviations of the columns under the model, in the units that it is in."""
-        w = self.loadings
-        size = np.sqrt(np.sum(w.mean**2, axis=0) + 1 / w.tau)
-        return np.asarray(np.where(np.isfinite(size) & (size > 0), size, 1.0))
+        return self.loadings.column_sizes()
 
     @property
     def coordinate_sizes(self) -> dict[str, Any]:
         """What coordinates of loadings and mean are in, so that units of columns do not matter (`Sized`)."""
-        size = self.column_sizes
-        own = {"mean": size} if isinstance(self.loadings, PointNormalGamma) else {"weights": {"mean": size}}
-        return {"loadings": own, "center": size}
+        return {"loadings": self.loadings.coordinate_sizes(), "center": self.column_sizes}
 
     def turned(self, rotation: Floats) -> Self:
         """Points with their factors in other axes: h @ rotation (K, K) describes the rows as h did."""
@@ -301,7 +297,7 @@ class Factors:
     def cannot_sample(self, q: FactorAnalysisPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
 
-    def samples_with_holes(self, q: FactorAnalysisPosterior) -> bool:
+    def anneals_with_holes(self, q: FactorAnalysisPosterior) -> bool:
         return True
 
     def draw_codes(

@@ -364,8 +364,6 @@ class Mixture:
         return drawn
 
     def cannot_sample(self, q: MixturePosterior) -> str:
-        if isinstance(self.weights, Sticks):
-            return "weights of a Dirichlet process are not drawn yet"
         if not isinstance(self.clusters, MixedColumns):
             drawn = (NormalWishart, NormalColumns, NormalMeans, BernoulliColumns)
             return "" if type(self.clusters) in drawn else "columns of this kind are not drawn yet"
@@ -373,8 +371,8 @@ class Mixture:
         others = [kind for kind, part in self.clusters.parts.items() if type(part) not in closed]
         return f"columns {', '.join(others)} have no closed posterior given the classes" if others else ""
 
-    def samples_with_holes(self, q: MixturePosterior) -> bool:
-        return not self.clusters.joint
+    def anneals_with_holes(self, q: MixturePosterior) -> bool:
+        return not self.clusters.joint  # powers of a density that has integrated entries out are no conjugate posterior
 
     def draw_codes(self, point: MixturePosterior, batch: Rows, last: Any, rng: np.random.Generator) -> Memberships:
         """One label of each row given weights and clusters."""
@@ -389,9 +387,7 @@ class Mixture:
         """(n, K), log p(row, label) given weights and clusters."""
         clusters: Any = point.clusters
         if isinstance(clusters, Normals):
-            if batch.seen is not None:
-                raise ValueError("labels of rows with missing entries are drawn only where columns are independent.")
-            density = clusters.log_density(batch.x)
+            density = clusters.log_density(batch.x, None if batch.seen is None else batch.holes)
         else:
             density = clusters.log_density(batch.x, shown(clusters, batch))
         return np.asarray(density) + point.weights.mean_log
@@ -399,17 +395,25 @@ class Mixture:
     def draw_statistics(
         self, point: MixturePosterior, batch: Rows, local: Memberships, rng: np.random.Generator
     ) -> ClusterStatistics:
-        """Sums over rows of drawn codes: nothing else is hidden."""
+        """Sums over rows of drawn codes; missing entries are drawn where the others of their row tell of them."""
+        if batch.seen is not None and isinstance(point.clusters, Normals):
+            label = np.argmax(local.mean, axis=1)
+            whole = point.clusters.completed(batch.x, batch.holes, label, rng)
+            local = replace(local, view=expand(self.clusters, whole))
         return self.statistics(batch, local)
 
     def draw_globals(
         self, point: MixturePosterior, stats: ClusterStatistics, rng: np.random.Generator
     ) -> MixturePosterior:
         """Weights and clusters given the labels behind the sums."""
-        return self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
+        drawn = self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
+        if isinstance(self.weights, Sticks):
+            return replace(drawn, weights=self.weights.redrawn(point.weights.mean_log, stats.counts, rng))
+        return drawn
 
     def cannot_anneal(self, q: MixturePosterior) -> str:
-        return self.cannot_sample(q)
+        of_weights = "weights of a Dirichlet process are not annealed" if isinstance(self.weights, Sticks) else ""
+        return of_weights or self.cannot_sample(q)
 
     def log_states(self, batch: Rows, q: MixturePosterior) -> float:
         return len(batch) * float(np.log(q.n_components))

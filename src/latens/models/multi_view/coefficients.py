@@ -35,6 +35,7 @@ from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
+from latens.families.point_normal_gamma import column_sizes
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
 from latens.models.likelihoods.ordered_logit import Cuts
@@ -135,6 +136,12 @@ class ViewPosterior:
     @property
     def n_components(self) -> int:
         return len(self.alpha.shape)
+
+    @property
+    def coordinate_sizes(self) -> dict[str, Any]:
+        """Loadings and levels of each column are in its own unit (`Sized`)."""
+        size = column_sizes(self.weights.mean.T, self.noise.mean)[:, None]
+        return {"weights": {"slab": size}, "offsets": {"mean": size}}
 
     def only(self, keep: Index) -> ViewPosterior:
         return replace(

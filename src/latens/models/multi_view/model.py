@@ -92,6 +92,10 @@ class MultiViewPosterior:
     def n_components(self) -> int:
         return int(self.activity.mean.shape[1])
 
+    @property
+    def coordinate_sizes(self) -> dict[str, Any]:
+        return {"views": {name: view.coordinate_sizes for name, view in self.views.items()}}
+
     def only(self, keep: Index) -> MultiViewPosterior:
         columns: Any = (slice(None), keep)  # factors are the second axis
         return MultiViewPosterior(
@@ -274,7 +278,7 @@ class MultiView:
             return "views with exposures are not drawn"
         return "factors that are on in some samples only are not drawn yet" if q.usage else ""
 
-    def samples_with_holes(self, q: MultiViewPosterior) -> bool:
+    def anneals_with_holes(self, q: MultiViewPosterior) -> bool:
         return True
 
     def draw_codes(
@@ -376,11 +380,8 @@ class MultiView:
             eta, second = p.predictor(at), p.second(at)
             precision = part.mask if tangent.precision is None else tangent.precision
             inside = view.likelihood.level(part, tangent) + tangent.response * eta - 0.5 * precision * second
-            rows = (
-                rows
-                + inside @ like(p.noise.mean, x)
-                + _rowwise(part.mask @ like(view.likelihood.normaliser(p.noise), x), x)
-            )
+            rows = rows + inside @ like(p.noise.mean, x)
+            rows = rows + _rowwise(part.mask @ like(view.likelihood.normaliser(p.noise), x), x)
             if tangent.free is not None:
                 rows = rows + xp.sum(tangent.free.entries(eta, second), axis=1)
             if tangent.powers is not None:

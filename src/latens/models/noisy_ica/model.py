@@ -70,6 +70,11 @@ class IcaPosterior:
     def n_components(self) -> int:
         return len(self.size)
 
+    @property
+    def coordinate_sizes(self) -> dict[str, Any]:
+        """Mixing and mean of each sensor are in its own unit (`Sized`)."""
+        return {"loadings": self.loadings.coordinate_sizes(self.n_components)}
+
     def only(self, keep: Index) -> IcaPosterior:
         rest = np.concatenate([keep, np.arange(self.n_components, len(self.loadings.mean))])
         return IcaPosterior(self.shapes.only(keep), self.loadings.only(rest), np.eye(len(keep)), self.size[keep])
@@ -186,7 +191,7 @@ class NoisyIca:
     points: bool = False
     intercept: bool = False
     diagonal: bool = False  # mean field: a diagonal covariance of each row's sources
-    floor: float = 1e-9  # smallest noise variance of a point estimate
+    floor: float | Floats = sized("d", default=1e-9)  # smallest noise variance of a point estimate
     n_turns: int = 2  # steps of a turn at most, in one iteration; 0: never turn
     n_sweeps: int = 1
     both: bool = True  # whether moves may exchange the two kinds of sources
@@ -337,7 +342,7 @@ class NoisyIca:
     def cannot_sample(self, q: IcaPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
 
-    def samples_with_holes(self, q: IcaPosterior) -> bool:
+    def anneals_with_holes(self, q: IcaPosterior) -> bool:
         return True
 
     def draw_codes(

@@ -370,7 +370,7 @@ class NoisyOrCauses:
             return "maximum likelihood has no posterior to draw from; fit with prior='ard'"
         return "" if self.exact_local(q) else "codes are drawn only where e_step is exact"
 
-    def samples_with_holes(self, q: CausePosterior) -> bool:
+    def anneals_with_holes(self, q: CausePosterior) -> bool:
         return True
 
     def draw_codes(self, point: CausePosterior, batch: Rows, last: Any, rng: np.random.Generator) -> DrawnCauses:
