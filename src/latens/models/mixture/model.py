@@ -21,7 +21,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,6 +111,18 @@ class ClusterStatistics(Statistics):
         """Clusters replaced by sums of clusters, groups (new, old); tied ones have one sum of squares for all."""
         xx = self.xx if tied else groups @ self.xx
         return replace(self, counts=groups @ self.counts, seen=groups @ self.seen, x=groups @ self.x, xx=xx)
+
+    def pairs(self, first: Index, second: Index, tied: bool = False) -> ClusterStatistics:
+        """Clusters replaced by pairs of them: `regroup` without products with what is mostly zeros."""
+        return self._each(lambda sums: sums[first] + sums[second], tied)
+
+    def with_joined(self, one: int, other: int, tied: bool = False) -> ClusterStatistics:
+        """With the sums of two clusters in the place of the first of them."""
+        return self._each(lambda sums: _with_row(sums, one, sums[one] + sums[other]), tied)
+
+    def _each(self, change: Callable[[Floats], Floats], tied: bool) -> ClusterStatistics:
+        xx = self.xx if tied else change(self.xx)
+        return replace(self, counts=change(self.counts), seen=change(self.seen), x=change(self.x), xx=xx)
 
 
 @record
@@ -504,6 +516,12 @@ class Mixture:
             return mixed.base_sums(batch.x, weight, shown(mixed, batch))  # type: ignore[union-attr]
 
         return np.asarray(batch.cached("base sums", sums))
+
+
+def _with_row(sums: Floats, at: int, row: Any) -> Floats:
+    changed = sums.copy()
+    changed[at] = row
+    return changed
 
 
 def _log_weights(q: MixturePosterior) -> Floats:

@@ -19,9 +19,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.linalg import LARGEST_COMPILED
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse, like, total
 from latens.core import Removal, Rows
+from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
 from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.nearby import Move, Nearby
@@ -161,24 +163,26 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
     Sums alone tell it: no row is looked at. Pairs are joined in the order of what that gains, down to one cluster, for
     a pair that loses a little may open the way to one that gains much.
     """
-    k = q.n_components
-    alive, groups, gain = list(range(k)), np.eye(k), [0.0]
-    level, joined = _free_energy(model, q, stats, groups), np.full((k, k), -np.inf)
+    k, sums = q.n_components, stats
     first, second = np.triu_indices(k, 1)
+    level, gains = _evidences(model, q, sums), np.full((k, k), -np.inf)
     at_once = max(k, PAIRED_NUMBERS // (stats.x.shape[1] + stats.xx.shape[1]))  # all have K times what clusters have
     for start in range(0, len(first), at_once):
         i, j = first[start : start + at_once], second[start : start + at_once]
-        joined[i, j] = joined[j, i] = _free_energy(model, q, stats, groups[i] + groups[j])
+        gains[i, j] = gains[j, i] = _of_pairs(model, q, sums, i, j) - level[i] - level[j]
+    alive, groups, gain = np.arange(k), np.eye(k), [0.0]
     path = [groups.copy()]
     while len(alive) > 1:
-        gains = (joined - level[:, None] - level)[np.ix_(alive, alive)]
-        one, other = (alive[at] for at in sorted(divmod(int(np.argmax(gains)), len(alive))))
-        gain.append(gain[-1] + float(joined[one, other] - level[one] - level[other]))
-        groups[one], level[one] = groups[one] + groups[other], joined[one, other]
-        alive.remove(other)
-        rest = [left for left in alive if left != one]
-        if rest:
-            joined[one, rest] = joined[rest, one] = _free_energy(model, q, stats, groups[one] + groups[rest])
+        one, other = sorted(divmod(int(np.argmax(gains)), k))
+        gain.append(gain[-1] + float(gains[one, other]))
+        level[one] += level[other] + gains[one, other]
+        groups[one] += groups[other]
+        sums, alive = sums.with_joined(one, other, model.tied), alive[alive != other]
+        gains[other] = gains[:, other] = -np.inf
+        rest = alive[alive != one]
+        if len(rest):
+            joined = _of_pairs(model, q, sums, np.full(len(rest), one), rest)
+            gains[one, rest] = gains[rest, one] = joined - level[one] - level[rest]
         path.append(groups[alive])
     best = k - int(len(gain) - 1 - np.argmax(gain[::-1]))  # clusters; of equals, the fewest
     return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
@@ -223,10 +227,8 @@ def _merges(
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
-    each = np.eye(k)
-    # one call for all of them: with few clusters most of its time is that of calling
-    alone, together = np.split(_free_energy(model, q, stats, np.concatenate([each, each[first] + each[second]])), [k])
-    gain = together - alone[first] - alone[second]
+    alone = _evidences(model, q, stats)
+    gain = _of_pairs(model, q, stats, first, second) - alone[first] - alone[second]
     may = np.flatnonzero(gain > _worst(stats))  # the entropy of the pair only lowers it
     first, second, gain = first[may], second[may], gain[may]
     gain = gain - _pair_entropy(share[:, first], share[:, second])
@@ -286,10 +288,9 @@ def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sp
     if not len(others):
         return
     each = np.eye(k + 2)
-    groups = np.concatenate([each[others], each[others] + each[k], each[others] + each[k + 1], each[k:]])
-    energy = _free_energy(model, q, both, groups)
-    alone, larger, halved = energy[: k - 1], energy[k - 1 : -2].reshape(2, k - 1), energy[-2:]
-    gains = (larger - alone + (more - halved)[:, None]).reshape(-1)
+    alone = _evidences(model, q, both)
+    larger = _of_pairs(model, q, both, np.tile(others, 2), np.repeat([k, k + 1], k - 1)).reshape(2, k - 1)
+    gains = (larger - alone[others] + (more - alone[k:])[:, None]).reshape(-1)
     for best in np.argsort(-gains, kind="stable")[:N_SWAPS]:
         side, to = divmod(int(best), k - 1)
         groups, to = np.eye(k, k + 2), int(others[to])
@@ -414,9 +415,23 @@ def _halved(model: Mixture, rows: Rows, sides: list[Floats]) -> tuple[Any, Float
 
 def _free_energy(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> Floats:
     """Log evidence of each group of clusters as one, and n log n, its part in how rows fall into groups."""
-    sums = stats.regroup(groups, model.tied)
+    return _evidences(model, q, stats.regroup(groups, model.tied))
+
+
+def _evidences(model: Mixture, q: MixturePosterior, sums: ClusterStatistics) -> Floats:
+    """(K,), the same of the clusters of these sums."""
     evidence: Floats = model.clusters.evidence(*sums.moments, q.clusters)  # type: ignore[arg-type]
     return np.asarray(evidence + xlogx(sums.counts))
+
+
+def _of_pairs(
+    model: Mixture, q: MixturePosterior, sums: ClusterStatistics, first: Index, second: Index
+) -> Floats:
+    """(P,), the same of two clusters each as one."""
+    clusters = model.clusters
+    if not isinstance(clusters, NormalWishart) or clusters.tied or sums.x.shape[1] > LARGEST_COMPILED:
+        return _evidences(model, q, sums.pairs(first, second, model.tied))
+    return clusters.pair_evidence(sums.moments, first, second) + xlogx(sums.counts[first] + sums.counts[second])
 
 
 def _regrouped(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> MixturePosterior:
