@@ -134,6 +134,15 @@ class NormalWishart:
         pull = strength * _quadratic(current.precision, mean) - self.strength * _quadratic(current.precision, self.mean)
         return np.asarray(level + 0.5 * (count * log_determinant(current.precision) + pull))
 
+    def pair_evidence(self, stats: tuple[Floats, Floats, Floats], first: Index, second: Index) -> Floats:
+        """(P,), the same of two clusters each as one, given all their sums; the prior is that of one, and not tied."""
+        from latens.array.kernels.normal_wishart_numba import pair_evidences
+
+        (seen, x, xx), out = stats, np.empty(len(first))
+        prior = self.mean[0], float(self.strength[0]), float(self.dof[0]), self.scatter[0]
+        pair_evidences(prior, (seen[:, 0], x, xx), first, second, out)
+        return out
+
     def kl(self, other: NormalWishart) -> float:
         """KL(self || other), summed over clusters."""
         from latens.array.kernels.normal_wishart_numba import divergences

@@ -8,10 +8,17 @@ Matrices that all clusters share have a leading axis of 1.
 
 from __future__ import annotations
 
+import math
+
 import numba as nb
 import numpy as np
 
-__all__ = ["divergences", "natural_parameters", "scatters_about_means"]
+from latens.array.kernels.fastmath_numba import COMPILED, SUMS, log_normal
+from latens.array.kernels.row_matrices_numba import volume_alone
+
+__all__ = ["divergences", "natural_parameters", "pair_evidences", "scatters_about_means"]
+
+LOG_2, LOG_2PI = math.log(2.0), math.log(2.0 * math.pi)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -81,3 +88,52 @@ def divergences(mean, precision, centre, scatter):
             for j in range(d):
                 trace[c] += scatter[c, i, j] * precision[c, i, j]
     return form, trace
+
+
+@nb.njit(**COMPILED)
+def _sum_of_log_gammas(x, n):
+    """log gamma(x) + log gamma(x - 1) + ... of n terms, all of arguments above 0."""
+    total = n * math.lgamma(x - n + 1)  # the last one: the others are products beyond it
+    for i in range(1, n):
+        total += i * log_normal(x - i)
+    return total
+
+
+@nb.njit(**COMPILED)
+def _log_norm(dof, d, volume):
+    """Logarithm of the normaliser of a Wishart distribution, but for what depends on D alone."""
+    gammas = _sum_of_log_gammas(0.5 * dof, (d + 1) // 2) + _sum_of_log_gammas(0.5 * (dof - 1), d // 2)
+    return 0.5 * dof * (volume - d * LOG_2) - gammas
+
+
+@nb.njit(**SUMS)
+def pair_evidences(prior, stats, first, second, out):
+    """Log evidence of the rows of two clusters together, for each pair of them, into `out`; NaN if not definite.
+
+    The prior is (mean, strength, dof, scatter) of one cluster; `stats` are counts (K,), sums (K, D) and packed sums of
+    products (K, D (D + 1) / 2).
+    """
+    mean, strength, dof, scatter = prior
+    counts, sums, products = stats
+    d = len(mean)
+    low, total, known = np.empty((d, d)), np.empty(d), np.empty(d * (d + 1) // 2)
+    at = 0
+    for i in range(d):
+        for j in range(i, d):
+            known[at] = scatter[i, j] + strength * mean[i] * mean[j]
+            low[j, i] = scatter[i, j]
+            at += 1
+    norm = _log_norm(dof, d, volume_alone(low))
+    for p in range(len(out)):
+        one, other = first[p], second[p]
+        count = counts[one] + counts[other]
+        for i in range(d):
+            total[i] = strength * mean[i] + sums[one, i] + sums[other, i]
+        at = 0
+        for i in range(d):
+            pull = total[i] / (strength + count)
+            for j in range(i, d):
+                low[j, i] = known[at] + products[one, at] + products[other, at] - pull * total[j]
+                at += 1
+        level = 0.5 * d * (math.log(strength / (strength + count)) - count * LOG_2PI)
+        out[p] = level + norm - _log_norm(dof + count, d, volume_alone(low))

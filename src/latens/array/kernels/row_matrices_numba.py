@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
+from latens.array.kernels.fastmath_numba import COMPILED, SUMS, copy, fill, log_normal
 
 __all__ = [
     "N_SIDE",
@@ -25,6 +25,7 @@ __all__ = [
     "packed_times",
     "side_columns",
     "subtract_products",
+    "volume_alone",
 ]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
@@ -66,6 +67,28 @@ def log_volume(low):
     for i in range(low.shape[0]):
         total += 2.0 * np.log(low[i, i])
     return total
+
+
+@nb.njit(**SUMS)
+def volume_alone(low):
+    """Log determinant of the matrix in the lower triangle, of which nothing else is left; NaN if not definite."""
+    k, volume = low.shape[0], 0.0
+    for j in range(k):
+        own = low[j]
+        pivot = own[j]
+        for m in range(j):
+            pivot -= own[m] * own[m]
+        if not pivot > 0:
+            return np.nan
+        volume += log_normal(pivot)
+        times = 1.0 / np.sqrt(pivot)
+        for i in range(j + 1, k):
+            other = low[i]
+            total = other[j]
+            for m in range(j):
+                total -= other[m] * own[m]
+            other[j] = total * times
+    return volume
 
 
 @nb.njit(cache=True, nogil=True)

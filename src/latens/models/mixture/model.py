@@ -21,7 +21,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,10 +48,12 @@ from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
 from latens.models.mixture.missing import Filled
-from latens.models.mixture.moves import crossed, gather, rearrange
+from latens.models.mixture.moves import Present, crossed, gather, rearrange
 from latens.system.cached_value import cached_value
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
+
+KEPT_NUMBERS = 2**18  # of priors that are kept, of one number of clusters each
 
 Weights = Dirichlet | Sticks | KnownDirichlet
 Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns | MixedColumns
@@ -112,6 +114,18 @@ class ClusterStatistics(Statistics):
         xx = self.xx if tied else groups @ self.xx
         return replace(self, counts=groups @ self.counts, seen=groups @ self.seen, x=groups @ self.x, xx=xx)
 
+    def pairs(self, first: Index, second: Index, tied: bool = False) -> ClusterStatistics:
+        """Clusters replaced by pairs of them: `regroup` without products with what is mostly zeros."""
+        return self._each(lambda sums: sums[first] + sums[second], tied)
+
+    def with_joined(self, one: int, other: int, tied: bool = False) -> ClusterStatistics:
+        """With the sums of two clusters in the place of the first of them."""
+        return self._each(lambda sums: _with_row(sums, one, sums[one] + sums[other]), tied)
+
+    def _each(self, change: Callable[[Floats], Floats], tied: bool) -> ClusterStatistics:
+        xx = self.xx if tied else change(self.xx)
+        return replace(self, counts=change(self.counts), seen=change(self.seen), x=change(self.x), xx=xx)
+
 
 @record
 class Mixture:
@@ -124,7 +138,8 @@ class Mixture:
     def prior(self, k: int) -> MixturePosterior:
         priors: dict[int, MixturePosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
         if k not in priors:
-            priors.clear()  # one is enough: K covariances may be large
+            if sum(priors, k) * self.clusters.natural[0].shape[1] > KEPT_NUMBERS:
+                priors.clear()  # one is enough: K covariances may be large
             priors[k] = MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
         return priors[k]
 
@@ -135,9 +150,12 @@ class Mixture:
         solved = self._shares(joint)
         return Memberships(solved[0], view, solved)
 
-    def scores(self, q: MixturePosterior, batch: Rows) -> Array:
-        """(n, K), what rows and clusters together add to the bound, of which memberships are made."""
-        return self._look(q, batch)[0]
+    def scored_step(self, q: MixturePosterior, batch: Rows) -> tuple[Memberships, Array]:
+        """Memberships of rows whose labels are unknown, and what they are made of (n, K): parts of the bound."""
+        joint, view = self._look(q, batch)
+        scores = np.array(joint)
+        solved = self._shares(joint)
+        return Memberships(solved[0], view, solved), scores
 
     def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
         """Memberships of rows in clusters 0 and 1 alone, in 2 and 3 alone, and so on: each pair's add up to 1."""
@@ -455,24 +473,26 @@ class Mixture:
     def candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        yield from gather(self, q, stats, sample)
-        yield from rearrange(self, q, stats, sample, limit)
+        now = Present(self, q, stats, sample)
+        yield from gather(now)
+        yield from rearrange(now, limit)
 
     def candidates_again(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        yield from rearrange(self, q, stats, sample, limit)
-        yield from gather(self, q, stats, sample)
+        now = Present(self, q, stats, sample)
+        yield from rearrange(now, limit)
+        yield from gather(now)
 
     def first_candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        return gather(self, q, stats, sample)
+        return gather(Present(self, q, stats, sample))
 
     def further_candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        return rearrange(self, q, stats, sample, limit)
+        return rearrange(Present(self, q, stats, sample), limit)
 
     def crossed(self, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[Any]:
         return crossed(self, one, other, sample, limit)
@@ -508,6 +528,12 @@ class Mixture:
             return mixed.base_sums(batch.x, weight, shown(mixed, batch))  # type: ignore[union-attr]
 
         return np.asarray(batch.cached("base sums", sums))
+
+
+def _with_row(sums: Floats, at: int, row: Any) -> Floats:
+    changed = sums.copy()
+    changed[at] = row
+    return changed
 
 
 def _log_weights(q: MixturePosterior) -> Floats:

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.linalg import LARGEST_COMPILED
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse, like, total
 from latens.core import Removal, Rows
+from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
 from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.nearby import Move, Nearby
@@ -29,7 +31,7 @@ from latens.models.mixture.nearby import Move, Nearby
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
 
-__all__ = ["agglomerated", "crossed", "deal", "gather", "rearrange"]
+__all__ = ["Present", "agglomerated", "crossed", "deal", "gather", "rearrange"]
 
 Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
 Swap = tuple[float, Move, Callable[[], Any]]  # what it gains, what it replaces, and the clusters after it
@@ -50,12 +52,39 @@ MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between 
 FEWEST_TO_SPLIT = 4  # rows of the sample that can be split
 
 
-def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> Iterator[MixturePosterior]:
+class Present:
+    """The present clusters, and what moves ask of them: found when the first asks, since most rounds end before."""
+
+    def __init__(self, model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> None:
+        self.model, self.q, self.stats, self.sample = model, q, stats, sample
+
+    @cached_property
+    def near(self) -> Nearby | None:
+        tells = Nearby.tells(self.model, self.stats, self.sample)
+        return Nearby(self.model, self.q, self.stats, self.sample) if tells else None
+
+    @cached_property
+    def local(self) -> Any:
+        """Memberships of the rows of the sample."""
+        return self.model.local_step(self.q, self.sample) if self.near is None else self.near
+
+    @cached_property
+    def share(self) -> Floats:
+        """(n, K), the same, times as many rows as each of the sample stands for."""
+        return np.asarray(host(self.sample.weigh(self.local.mean)) * (self.stats.n / self.sample.n))
+
+    @cached_property
+    def merges(self) -> list[tuple[float, int, int]]:
+        return _merges(self.model, self.q, self.stats, self.share)
+
+
+def gather(now: Present) -> Iterator[MixturePosterior]:
     """Posteriors with as many clusters or fewer, in the order in which they are tried.
 
     Sticks sorted by size; clusters left out that hold no row; all merges that gain, at once; single merges; rows dealt
     anew.
     """
+    model, q, stats = now.model, now.q, now.stats
     k, order = q.n_components, np.argsort(-stats.counts, kind="stable")
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
@@ -64,28 +93,23 @@ def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample
     empty = order[stats.counts[order] < 1.0][-(k - 1) :]
     if len(empty) > 1:
         yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-    near = Nearby(model, q, stats, sample) if Nearby.tells(model, stats, sample) else None
-    share = _counted(stats, sample, model.local_step(q, sample)) if near is None else near.share.T
-    merges = _merges(model, q, stats, share)
-    if len(_gaining(merges)) > 1:
-        yield _regrouped(model, q, stats, _all_gaining(model, q, stats, share, merges))
-    if near is None:
-        for _, i, j in merges[:N_MERGES]:
+    if len(_gaining(now.merges)) > 1:
+        yield _regrouped(model, q, stats, _all_gaining(now))
+    best = now.merges[:N_MERGES]
+    if now.near is None:
+        for _, i, j in best:
             yield _regrouped(model, q, stats, _joining(k, i, j))
     else:
-        moves = [Move((i, j), stats, np.eye(k)[[i]] + np.eye(k)[[j]]) for _, i, j in merges[:N_MERGES]]
-        yield from _settled(near, moves, -NATS_OF_MOVE, k)
-    yield deal(model, q, sample, stats.n)
+        moves = [Move((i, j), stats, np.eye(k)[[i]] + np.eye(k)[[j]]) for _, i, j in best]
+        yield from _settled(now.near, moves, -NATS_OF_MOVE, k)
+    yield deal(model, q, now.sample, stats.n)
 
 
-def rearrange(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, limit: int
-) -> Iterator[MixturePosterior | Removal]:
+def rearrange(now: Present, limit: int) -> Iterator[MixturePosterior | Removal]:
     """Splits up to `limit` clusters; swaps and transfers; each cluster taken out."""
+    model, q, stats = now.model, now.q, now.stats
     k, worst = q.n_components, _worst(stats)
-    near = Nearby(model, q, stats, sample) if Nearby.tells(model, stats, sample) else None
-    local = model.local_step(q, sample) if near is None else near
-    splits = _splits(model, q, stats, sample, local)
+    splits = _splits(now)
     divided: list[Swap] = [
         (
             gain,
@@ -97,22 +121,22 @@ def rearrange(
     best = splits[: N_SWAPS // 2]
     swaps: list[Swap] = []
     if k > 1:
-        merges = _merges(model, q, stats, _counted(stats, sample, local))[: N_SWAPS // 2]
+        merges = now.merges[: N_SWAPS // 2]
         swaps += [
             _swap(model, q, stats, merge, split) for merge in merges for split in best if split[1] not in merge[1:]
         ]
         if not model.tied:  # whose one sum of squares halves have no part in
             swaps += [transfer for split in best for transfer in _transfers(model, q, stats, split)]
     proposed = [*divided, *sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]]
-    if near is None:
+    if now.near is None:
         for gain, _, made in proposed:
             if gain > worst:
                 yield made()
     else:
         moves = [move for gain, move, _ in proposed if gain > worst]
-        yield from _settled(near, moves, -NATS_OF_MOVE, limit)
+        yield from _settled(now.near, moves, -NATS_OF_MOVE, limit)
     if k > 1:
-        yield from _without_each(q, stats, near)
+        yield from _without_each(q, stats, now.near)
 
 
 def _settled(near: Nearby, moves: Sequence[Move], least: float, limit: int) -> Iterator[MixturePosterior]:
@@ -161,24 +185,26 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
     Sums alone tell it: no row is looked at. Pairs are joined in the order of what that gains, down to one cluster, for
     a pair that loses a little may open the way to one that gains much.
     """
-    k = q.n_components
-    alive, groups, gain = list(range(k)), np.eye(k), [0.0]
-    level, joined = _free_energy(model, q, stats, groups), np.full((k, k), -np.inf)
+    k, sums = q.n_components, stats
     first, second = np.triu_indices(k, 1)
+    level, gains = _evidences(model, q, sums), np.full((k, k), -np.inf)
     at_once = max(k, PAIRED_NUMBERS // (stats.x.shape[1] + stats.xx.shape[1]))  # all have K times what clusters have
     for start in range(0, len(first), at_once):
         i, j = first[start : start + at_once], second[start : start + at_once]
-        joined[i, j] = joined[j, i] = _free_energy(model, q, stats, groups[i] + groups[j])
+        gains[i, j] = gains[j, i] = _of_pairs(model, q, sums, i, j) - level[i] - level[j]
+    alive, groups, gain = np.arange(k), np.eye(k), [0.0]
     path = [groups.copy()]
     while len(alive) > 1:
-        gains = (joined - level[:, None] - level)[np.ix_(alive, alive)]
-        one, other = (alive[at] for at in sorted(divmod(int(np.argmax(gains)), len(alive))))
-        gain.append(gain[-1] + float(joined[one, other] - level[one] - level[other]))
-        groups[one], level[one] = groups[one] + groups[other], joined[one, other]
-        alive.remove(other)
-        rest = [left for left in alive if left != one]
-        if rest:
-            joined[one, rest] = joined[rest, one] = _free_energy(model, q, stats, groups[one] + groups[rest])
+        one, other = sorted(divmod(int(np.argmax(gains)), k))
+        gain.append(gain[-1] + float(gains[one, other]))
+        level[one] += level[other] + gains[one, other]
+        groups[one] += groups[other]
+        sums, alive = sums.with_joined(one, other, model.tied), alive[alive != other]
+        gains[other] = gains[:, other] = -np.inf
+        rest = alive[alive != one]
+        if len(rest):
+            joined = _of_pairs(model, q, sums, np.full(len(rest), one), rest)
+            gains[one, rest] = gains[rest, one] = joined - level[one] - level[rest]
         path.append(groups[alive])
     best = k - int(len(gain) - 1 - np.argmax(gain[::-1]))  # clusters; of equals, the fewest
     return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
@@ -209,11 +235,6 @@ def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> I
             yield found
 
 
-def _counted(stats: ClusterStatistics, sample: Rows, local: Any) -> Floats:
-    """(n, K), memberships of the rows of a sample, times as many rows as each of them stands for."""
-    return np.asarray(host(sample.weigh(local.mean)) * (stats.n / sample.n))
-
-
 def _merges(
     model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats
 ) -> list[tuple[float, int, int]]:
@@ -223,10 +244,8 @@ def _merges(
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
-    each = np.eye(k)
-    # one call for all of them: with few clusters most of its time is that of calling
-    alone, together = np.split(_free_energy(model, q, stats, np.concatenate([each, each[first] + each[second]])), [k])
-    gain = together - alone[first] - alone[second]
+    alone = _evidences(model, q, stats)
+    gain = _of_pairs(model, q, stats, first, second) - alone[first] - alone[second]
     may = np.flatnonzero(gain > _worst(stats))  # the entropy of the pair only lowers it
     first, second, gain = first[may], second[may], gain[may]
     gain = gain - _pair_entropy(share[:, first], share[:, second])
@@ -244,18 +263,16 @@ def _gaining(merges: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
     return chosen_pairs
 
 
-def _all_gaining(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats, merges: list[tuple[float, int, int]]
-) -> Floats:
+def _all_gaining(now: Present) -> Floats:
     """(new, K), clusters joined in pairs, and these again, until sums say that no pair gains; no row is looked at."""
-    groups = np.eye(q.n_components)
+    model, stats, merges, groups = now.model, now.stats, now.merges, np.eye(now.q.n_components)
     while pairs := _gaining(merges):
         together = np.eye(len(groups))
         for i, j in pairs:
             together[i, j] = 1.0
         groups = np.delete(together, [j for _, j in pairs], axis=0) @ groups
         sums = stats.regroup(groups, model.tied)
-        merges = _merges(model, model.global_step(q, sums), sums, share @ groups.T)
+        merges = _merges(model, model.global_step(now.q, sums), sums, now.share @ groups.T)
     return groups
 
 
@@ -286,10 +303,9 @@ def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sp
     if not len(others):
         return
     each = np.eye(k + 2)
-    groups = np.concatenate([each[others], each[others] + each[k], each[others] + each[k + 1], each[k:]])
-    energy = _free_energy(model, q, both, groups)
-    alone, larger, halved = energy[: k - 1], energy[k - 1 : -2].reshape(2, k - 1), energy[-2:]
-    gains = (larger - alone + (more - halved)[:, None]).reshape(-1)
+    alone = _evidences(model, q, both)
+    larger = _of_pairs(model, q, both, np.tile(others, 2), np.repeat([k, k + 1], k - 1)).reshape(2, k - 1)
+    gains = (larger - alone[others] + (more - alone[k:])[:, None]).reshape(-1)
     for best in np.argsort(-gains, kind="stable")[:N_SWAPS]:
         side, to = divmod(int(best), k - 1)
         groups, to = np.eye(k, k + 2), int(others[to])
@@ -305,12 +321,13 @@ def _pair_entropy(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.sum(xlogx(both) - xlogx(a) - xlogx(b), axis=0))
 
 
-def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any) -> list[Split]:
+def _splits(now: Present) -> list[Split]:
     """(gain, cluster, statistics of its halves), the best first.
 
     Rows that were a cluster before, in the last round or after another start, are not cut again: what their halves are
     depends on them alone, unless some of their entries are filled in.
     """
+    model, q, stats, sample, local = now.model, now.q, now.stats, now.sample, now.local
     whole = sample.seen is None
     x = sample.x if is_sparse(sample.x) else host(sample.x if whole else model.impute(q, sample, local)[0])
     label, found = np.argmax(host(local.mean), axis=1), list[Split]()
@@ -323,7 +340,7 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
         if len(own) < FEWEST_TO_SPLIT:
             continue
         name = own.tobytes()
-        halved = known.get(name) or _best_halves(model, q, sample, x[own], own)
+        halved = known.get(name) or _best_halves(now, x[own], own)
         if halved is None:
             continue
         cache[name] = halved
@@ -332,22 +349,23 @@ def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sampl
     return sorted(found, key=lambda split: -split[0])
 
 
-def _best_halves(
-    model: Mixture, q: MixturePosterior, sample: Rows, x: Array, own: Index
-) -> tuple[float, ClusterStatistics] | None:
+def _best_halves(now: Present, x: Array, own: Index) -> tuple[float, ClusterStatistics] | None:
     """What a cluster of the sample's rows `own`, filled in as x, gains by being two, and their statistics."""
+    model, sample = now.model, now.sample
     weight = None if sample.weight is None else sample.weight[own]
     aux = {name: sample.aux[name][own] for name in (EXPOSURE,) if name in sample.aux}
     rows, rng = Rows(x, weight=weight, aux=aux), np.random.default_rng([len(own), int(own[0]), int(own[-1])])
-    # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
-    effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
     sides = list(_sides(model.coordinates(rows.x, exposure_of(rows)), rng))
     if not sides:
         return None
+    if now.near is not None:
+        return now.near.halved(own, rows, sides, N_ROUNDS)
+    # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
+    effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
     stats, entropy = _halved(model, rows, sides)
     stats, entropy, n = (effective / rows.n) * stats, (effective / rows.n) * entropy, 2 * len(sides)
     whole = np.eye(1, n) + np.eye(1, n, 1)
-    energy = _free_energy(model, q, stats, np.concatenate([whole, np.eye(n)]))
+    energy = _free_energy(model, now.q, stats, np.concatenate([whole, np.eye(n)]))
     gains = energy[1:].reshape(-1, 2).sum(axis=1) + entropy - energy[0]
     best = int(np.argmax(gains))
     return float(gains[best]), stats.regroup(np.eye(n)[2 * best : 2 * best + 2], model.tied)
@@ -414,9 +432,22 @@ def _halved(model: Mixture, rows: Rows, sides: list[Floats]) -> tuple[Any, Float
 
 def _free_energy(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> Floats:
     """Log evidence of each group of clusters as one, and n log n, its part in how rows fall into groups."""
-    sums = stats.regroup(groups, model.tied)
+    return _evidences(model, q, stats.regroup(groups, model.tied))
+
+
+def _evidences(model: Mixture, q: MixturePosterior, sums: ClusterStatistics) -> Floats:
+    """(K,), the same of the clusters of these sums."""
     evidence: Floats = model.clusters.evidence(*sums.moments, q.clusters)  # type: ignore[arg-type]
     return np.asarray(evidence + xlogx(sums.counts))
+
+
+def _of_pairs(model: Mixture, q: MixturePosterior, sums: ClusterStatistics, first: Index, second: Index) -> Floats:
+    """(P,), the same of two clusters each as one."""
+    clusters = model.clusters
+    if not isinstance(clusters, NormalWishart) or clusters.tied or sums.x.shape[1] > LARGEST_COMPILED:
+        return _evidences(model, q, sums.pairs(first, second, model.tied))
+    together = clusters.pair_evidence(sums.moments, first, second)
+    return np.asarray(together + xlogx(sums.counts[first] + sums.counts[second]))
 
 
 def _regrouped(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> MixturePosterior:

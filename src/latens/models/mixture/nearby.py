@@ -67,21 +67,23 @@ class Nearby:
     """What moves of a mixture gain among the clusters concerned."""
 
     def __init__(self, model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> None:
-        self.model, self.q, self.stats, self.sample = model, q, stats, sample
+        self.model, self.q, self.sample = model, q, sample
         self.concentration = float(cast("Dirichlet", model.weights).concentration[0])
-        joint = np.array(model.scores(q, sample))
-        self.mean = _softmax(joint)  # (n, K), memberships
+        local, joint = model.scored_step(q, sample)
+        self.mean = local.mean  # (n, K), memberships
+        # of these memberships, as the entropies below are: those of the last ones, before a fit has settled, would tell
+        # gains up to some nats too small
+        self.stats = stats = model.statistics(sample, local)
         self.share = np.ascontiguousarray(np.transpose(sample.weigh(self.mean)))  # (K, n), times the weights of rows
         self.shared = self.share @ self.mean  # (K, K), how many rows two clusters share
         top = np.argmax(joint, axis=1)
         joint[np.arange(len(top)), top] = -np.inf
         # (K, K), how many rows of a cluster would go to each of the others if it were taken out
         self.next = np.eye(q.n_components)[top].T @ sample.weigh(_softmax(joint))
-        evidence: Floats = cast("NormalWishart", model.clusters).evidence(*stats.moments, q.clusters)  # type: ignore[arg-type]
-        # (K,), what each cluster adds to the bound: its evidence, its part of the Dirichlet's, the entropy of its rows.
-        # Sums are of the last memberships and entropies of the next ones, which are the same once a fit has settled;
-        # before, gains are told up to some nats too small.
-        self.level = evidence + gammaln(self.concentration + stats.counts) - xlogx(self.share).sum(axis=1)
+        prior = cast("NormalWishart", model.clusters)
+        self.prior = prior.mean[0], float(prior.strength[0]), float(prior.dof[0]), prior.scatter[0]
+        # (K,), what each cluster adds to the bound: its evidence, its part of the Dirichlet's, the entropy of its rows
+        self.level = self._evidence(stats) + gammaln(self.concentration + stats.counts) - xlogx(self.share).sum(axis=1)
 
     @staticmethod
     def tells(model: Mixture, stats: ClusterStatistics, sample: Rows) -> bool:
@@ -95,7 +97,26 @@ class Nearby:
     def settled(self, moves: Iterable[Move], least: float) -> list[Settled]:
         """The moves that gain more than `least` nats, the best first."""
         found = (self._settled(move, least) for move in moves)
-        return sorted((one for one in found if one.gain > least), key=lambda one: -one.gain)
+        return sorted((one for one in found if one is not None), key=lambda one: -one.gain)
+
+    def halved(self, own: Index, rows: Rows, sides: Sequence[Floats], n_steps: int) -> tuple[float, ClusterStatistics]:
+        """What a cluster of these rows, whose numbers are `own`, gains by being two, and their sums: the best of cuts.
+
+        From each cut (n,), two clusters ascend by themselves for some iterations.
+        """
+        from latens.models.mixture.model import Memberships
+
+        n = len(sides)
+        cut = self.model.statistics(rows, Memberships(np.column_stack([*sides, *(1 - side for side in sides)])))
+        whole = cut.pairs(np.zeros(1, dtype=np.intp), np.full(1, n))
+        mass = np.ones(len(own)) if rows.weight is None else rows.weight
+        bounds, halves = np.empty(n), [_only(cut, [side, n + side]) for side in range(n)]
+        for side, half in enumerate(halves):
+            bounds[side] = self._ascended(own, mass, n_steps, -np.inf, (half.counts, half.x, half.xx))
+        best = int(np.argmax(bounds))
+        alone = self._evidence(whole) + gammaln(self.concentration + whole.counts)
+        found = halves[best]
+        return float(bounds[best] - alone[0]), replace(found, seen=found.counts[:, None])
 
     def together(self, moves: Sequence[Settled], limit: int) -> list[Settled]:
         """Moves that can be made at once: in this order those that gain, with no cluster in common.
@@ -123,34 +144,43 @@ class Nearby:
         parts = [_only(self.stats, unchanged), *(move.new for move in moves)]
         return self.model.global_step(self.q, _beside(self.stats, parts))
 
-    def _settled(self, move: Move, least: float) -> Settled:
-        from latens.array.kernels.normal_clusters_numba import ascended_clusters
-
-        clusters, prior = list(move.replaced), cast("NormalWishart", self.model.clusters)
+    def _settled(self, move: Move, least: float) -> Settled | None:
+        clusters, new = list(move.replaced), move.new
         beside = self._neighbours(clusters, without=not len(move.groups))
         concerned = [*clusters, *beside]
         mass = self.share[concerned].sum(axis=0)
         rows = np.flatnonzero(mass > LEAST_MASS)
-        new = _beside(self.stats, [move.new, _only(self.stats, np.array(beside, dtype=np.intp))])
-        k = len(self.stats.counts)
+        stats, k = self.stats, len(self.stats.counts)
         before = (
-            float(self.level[concerned].sum())
-            + self._labels(k)
-            - self._labels(k - len(clusters) + len(move.new.counts))
+            float(self.level[concerned].sum()) + self._labels(k) - self._labels(k - len(clusters) + len(new.counts))
         )
+        sums = (
+            np.concatenate([new.counts, stats.counts[beside]]),
+            np.concatenate([new.x, stats.x[beside]]),
+            np.concatenate([new.xx, stats.xx[beside]]),
+        )
+        gain = self._ascended(rows, mass[rows], N_STEPS, before + least, sums) - before
+        if not gain > least:
+            return None
+        counts, x, xx = sums
+        after = replace(stats, counts=counts, seen=counts[:, None], x=x, xx=xx)
+        return Settled(gain, tuple(concerned), len(clusters), after)
+
+    def _ascended(
+        self, rows: Index, mass: Floats, n_steps: int, least: float, sums: tuple[Floats, Floats, Floats]
+    ) -> float:
+        """What clusters of these sums, which are changed in place, add to the bound after an ascent by themselves."""
+        from latens.array.kernels.normal_clusters_numba import ascended_clusters
+
         columns: Floats = self.sample.cached("columns", lambda: np.ascontiguousarray(np.transpose(self.sample.x)))
         rounding = np.zeros(len(columns)) if self.model.rounding is None else self.model.rounding
-        bound = ascended_clusters(
-            np.ascontiguousarray(columns[:, rows]),
-            mass[rows],
-            self.concentration,
-            (prior.mean[0], float(prior.strength[0]), float(prior.dof[0]), prior.scatter[0]),
-            rounding,
-            N_STEPS,
-            before + least,
-            (new.counts, new.x, new.xx),
-        )
-        return Settled(float(bound) - before, tuple(concerned), len(clusters), replace(new, seen=new.counts[:, None]))
+        x = columns.take(rows, axis=1)
+        return float(ascended_clusters(x, mass, self.concentration, self.prior, rounding, n_steps, least, sums))
+
+    def _evidence(self, stats: ClusterStatistics) -> Floats:
+        """(K,), of the rows of each cluster."""
+        clusters = cast("NormalWishart", self.model.clusters)
+        return clusters.evidence(*stats.moments, self.q.clusters)  # type: ignore[arg-type]
 
     def _neighbours(self, clusters: list[int], without: bool) -> list[int]:
         """The clusters that share most rows with these; `without` these, those that would take over most of them."""
