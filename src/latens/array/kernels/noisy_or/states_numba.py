@@ -11,13 +11,31 @@ Each row gathers its columns once. All are serial and release the GIL; the plain
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numba.extending import intrinsic
 
-from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, fill, log_normal, shrunk
+from latens.array.kernels.noisy_or.known_states_numba import (
+    FLIPS,
+    FOUND,
+    LIFTS,
+    MET,
+    N_PLACES,
+    NO_STATE,
+    ONES,
+    PROFILES,
+    TABLE,
+    find_flips,
+    find_lifts,
+    find_ones,
+    find_profiles,
+    how_often,
+    is_flipped_often,
+    light,
+    lowest,
+    nothing_known,
+    recall,
+)
 
 __all__ = ["cover_ones", "improve_words", "light_states", "share_ones"]
 
@@ -26,48 +44,6 @@ AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless one is so
 LEAST_FACTOR = 1e-9
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 ONES_PER_STEP = 4  # ones in a step, which the compiler turns into vectors; AT_ONCE is a multiple
-WORD_BITS = 12  # of a number made from a state: so many states have a place where what profiles say of them is kept
-HASH_FACTOR = 0x9E3779B97F4A7C15  # odd, without a pattern: products with it tell by their first bits what they are of
-NO_STATE = -1  # no state
-LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
-
-
-def _count_zeros(typing, word):
-    """Zeros below the lowest bit that is on, by one instruction."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], context.get_constant(nb.types.boolean, False))
-
-    return nb.types.int64(nb.types.int64), generate
-
-
-_lowest: Any = intrinsic(_count_zeros)  # place of the lowest bit that is on
-
-
-@nb.njit(**COMPILED)
-def _shares(logits, share):
-    """Softmax of the logits into `share`; returns the largest logit and the sum of exp(logit - largest)."""
-    if len(logits) == 1:
-        share[0] = 1.0
-        return logits[0], 1.0
-    top = logits.max()
-    for p in range(len(logits)):
-        gap = top - logits[p]
-        share[p] = shrunk(gap)[0] if gap < LARGEST_EXPONENT else 0.0
-    total = 0.0
-    for p in range(len(logits)):
-        total += share[p]
-    for p in range(len(logits)):
-        share[p] /= total
-    return top, total
-
-
-@nb.njit(**COMPILED)
-def _log_sum(logits):
-    top, total = logits.max(), 0.0
-    for value in logits:
-        total += shrunk(top - value)[0]
-    return top + np.log(total)
 
 
 @nb.njit(**COMPILED)
@@ -103,12 +79,24 @@ def _gather(ones, first, flash, leaks, lights):
     n_ones, width = len(ones), len(leaks)
     for t in range(n_ones):
         leaks[t] = first[ones[t]]
-    leaks[n_ones:] = 1.0
+    for t in range(n_ones, width):
+        leaks[t] = 1.0
     for b in range(flash.shape[0]):
         for t in range(n_ones):
             lights[b, t] = flash[b, ones[t]]
         for t in range(n_ones, width):
             lights[b, t] = 0.0
+
+
+@nb.njit(**COMPILED)
+def _gather_by_one(ones, by_column, by_one):
+    """The same with the causes of each one side by side."""
+    for t in range(len(ones)):
+        for b in range(by_column.shape[1]):
+            by_one[t, b] = by_column[ones[t], b]
+    for t in range(len(ones), len(by_one)):
+        for b in range(by_column.shape[1]):
+            by_one[t, b] = 0.0
 
 
 @nb.njit(**COMPILED)
@@ -122,77 +110,13 @@ def _price(ones, theta, cost, own):
 
 
 @nb.njit(**COMPILED)
-def _light(word, leaks, lights, lit):
-    """Chances that the ones are lit under a state."""
-    for t in range(len(leaks)):
-        lit[t] = leaks[t]
-    while word:
-        b = _lowest(word)
-        word &= word - 1
-        for t in range(len(leaks)):
-            lit[t] += (1.0 - lit[t]) * lights[b, t]
-
-
-@nb.njit(**COMPILED)
 def _paid(word, own):
     """Minus what the causes that are on cost."""
     value = 0.0
     while word:
-        value -= own[_lowest(word)]
+        value -= own[lowest(word)]
         word &= word - 1
     return value
-
-
-@nb.njit(**COMPILED)
-def _weigh(word, profile, odds, logits):
-    """The profiles' logits under a state."""
-    for p in range(len(profile)):
-        logits[p] = profile[p]
-    while word:
-        b = _lowest(word)
-        word &= word - 1
-        for p in range(len(profile)):
-            logits[p] += odds[b, p]
-
-
-@nb.njit(**COMPILED)
-def _profiled(word, profile, odds, logits, names, levels, shares):
-    """Where what profiles say of a state is kept, whatever the row: most rows have states that others have, too.
-
-    By its place: `names` the state; `levels` its largest logit, the logarithm of their sum beside it, and whether flips
-    were looked at, which is not so after another state; `shares` of the profiles.
-    """
-    place = np.int64((np.uint64(word) * np.uint64(HASH_FACTOR)) >> np.uint64(64 - WORD_BITS))
-    if names[place] != word:
-        names[place] = word
-        _weigh(word, profile, odds, logits)
-        top, total = _shares(logits, shares[place])
-        levels[place, 0], levels[place, 1], levels[place, 2] = top, log_normal(total), 0.0
-    return place
-
-
-@nb.njit(**COMPILED)
-def _lift(word, share, growth, odds, lifts):
-    """What a flip of each cause adds to the logarithm of the sum over profiles; NaN where it is not held exactly."""
-    k, n_profiles = odds.shape
-    if n_profiles == 1:
-        for b in range(k):
-            lifts[b] = odds[b, 0]
-    else:
-        for b in range(k):
-            lifts[b] = 0.0
-        for p in range(n_profiles):
-            for b in range(k):
-                lifts[b] += share[p] * growth[p, b]
-        for b in range(k):
-            lifts[b] = log_normal(max(lifts[b], LEAST_NORMAL))
-    while word:
-        b = _lowest(word)
-        word &= word - 1
-        left = 0.0
-        for p in range(n_profiles):
-            left += share[p] / growth[p, b]
-        lifts[b] = log_normal(left) if LEAST_LEFT < left < MOST_LEFT else np.nan
 
 
 @nb.njit(**COMPILED)
@@ -203,82 +127,143 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
     one that finds nothing: those after it would find nothing, either. odds is (K, P), growth = e^odds (P, K).
     """
     n, c = words.shape
-    (k, n_columns), n_profiles, room = flash.shape, len(profile), _widest(indptr)
-    own, logits = np.empty(k), np.empty(n_profiles)
-    names, levels = np.full(1 << WORD_BITS, NO_STATE), np.empty((1 << WORD_BITS, 3))
-    shares, lifts = np.empty((1 << WORD_BITS, n_profiles)), np.empty((1 << WORD_BITS, k))
+    columns = indices.view(np.uint64)  # without a sign: none is counted from the end
+    (k, d), room = flash.shape, _widest(indptr)
+    places, notes, facts, flips = nothing_known(len(profile), k, d)
+    often, own, logits = how_often(indptr, d), np.empty(k), np.empty(len(profile))
+    products, sums, values = np.empty(k), np.empty(k), np.empty(k)
     parents, tops = np.empty(n_parents, np.int64), np.empty(n_parents)
     listed, heights = np.empty(c, np.int64), np.empty(c)  # the states of a row and their scores
-    all_lit, all_base, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(room), np.empty(k * room)
-    by_column, all_by_one = np.ascontiguousarray(flash.T), np.zeros((room, k))
-    products, values = np.empty(k), np.empty(k)
-    last, safe = cost.shape[0] - 1, np.empty(n_columns, np.bool_)
-    for j in range(n_columns):
+    all_lit, all_base, all_leaks = np.empty(max(room, d)), np.empty(room), np.empty(room)
+    all_lights, by_column, all_by_one = np.empty(k * room), np.ascontiguousarray(flash.T), np.empty((room, k))
+    last, safe = cost.shape[0] - 1, np.empty(d, np.bool_)
+    for j in range(d):
         safe[j] = first[j] > LEAST_FACTOR
     for i in range(n):
-        ones = indices[indptr[i] : indptr[i + 1]]
-        n_ones = len(ones)
-        width = -(-n_ones // ONES_PER_STEP) * ONES_PER_STEP
+        ones = columns[indptr[i] : indptr[i + 1]]
+        width = -(-len(ones) // ONES_PER_STEP) * ONES_PER_STEP
         lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
-        _gather(ones, first, flash, leaks, lights)
+        base, by_one = all_base[:width], all_by_one[:width]
         _price(ones, theta, cost[min(i, last)], own)
         at_once = AT_ONCE
         for j in ones:
             if not safe[j]:
                 at_once = 1
-        base, by_one = all_base[:width], all_by_one[:width]
-        if n_rounds:
-            for t in range(n_ones):
-                for b in range(k):
-                    by_one[t, b] = by_column[ones[t], b]
-            by_one[n_ones:] = 0.0
-        common = words[i, 0]
-        for s in range(1, c):
-            common &= words[i, s]
-        _light(common, leaks, lights, base)
+        is_gathered, common = False, words[i, 0]
         for s in range(c):
             word = words[i, s]
-            listed[s], heights[s] = word, -np.inf
-            if _holds(listed, heights, s, word):
+            listed[s], heights[s] = NO_STATE, -np.inf
+            if _holds(listed, s, word):
                 continue
-            _light(word ^ common, base, lights, lit)
-            at = _profiled(word, profile, odds, logits, names, levels, shares)
-            heights[s] = _paid(word, own) + _log_product(lit, at_once) + levels[at, 0] + levels[at, 1]
+            listed[s] = word
+            at = recall(word, places, notes)
+            if not notes[at, FOUND] & PROFILES:
+                find_profiles(at, word, profile, odds, logits, notes, facts)
+            heights[s] = _paid(word, own) + facts[at, d]
+            if notes[at, MET] >= often:
+                if not notes[at, FOUND] & ONES:
+                    find_ones(at, word, first, flash, all_lit, notes, facts)
+                heights[s] += _added(ones, at, facts)
+                continue
+            if not is_gathered:
+                is_gathered = True
+                _gather(ones, first, flash, leaks, lights)
+                _gather_by_one(ones, by_column, by_one)
+                for other in range(1, c):
+                    common &= words[i, other]
+                light(common, leaks, lights, base)
+            light(word ^ common, base, lights, lit)
+            heights[s] += _log_product(lit, at_once)
         for _ in range(n_rounds):
-            if not _flip(
-                leaks,
-                lights,
-                by_one,
-                at_once,
-                own,
-                profile,
-                odds,
-                growth,
-                listed,
-                heights,
-                names,
-                levels,
-                shares,
-                lifts,
-                parents,
-                tops,
-                lit,
-                logits,
-                products,
-                values,
-            ):
+            is_better = False
+            for parent in range(_best(listed, heights, parents, tops)):
+                word = parents[parent]
+                at = recall(word, places, notes)
+                if not notes[at, FOUND] & PROFILES:
+                    find_profiles(at, word, profile, odds, logits, notes, facts)
+                if not notes[at, FOUND] & LIFTS:
+                    find_lifts(at, word, profile, growth, odds, logits, notes, facts)
+                whole = _paid(word, own) + facts[at, d]
+                _lift(word, whole, own, at, facts, values)
+                if not notes[at, FOUND] & FLIPS and is_flipped_often(at, often, notes, flips):
+                    find_flips(at, word, first, flash, by_column, all_lit, notes, flips)
+                if notes[at, FOUND] & FLIPS:
+                    _add_flips(ones, notes[at, TABLE], flips, values)
+                else:
+                    if not is_gathered:
+                        is_gathered = True
+                        _gather(ones, first, flash, leaks, lights)
+                        _gather_by_one(ones, by_column, by_one)
+                    light(word, leaks, lights, lit)
+                    _add_log_products(word, lit, by_one, at_once, products, sums, values)
+                    # where a cause is turned off, ones add less than they do to the parent
+                    least = heights[_worst(heights)] - 1e-9 * abs(tops[parent]) - (tops[parent] - whole)
+                    rest = word
+                    while rest:
+                        b = lowest(rest)
+                        rest &= rest - 1
+                        if values[b] > least:
+                            light(word ^ (np.int64(1) << b), leaks, lights, lit)
+                            values[b] += _log_product(lit, at_once)
+                        else:
+                            values[b] = -np.inf
+                is_better |= _flip(word, listed, heights, values)
+            if not is_better:
                 break
         for s in range(c):
-            words[i, s], score[i, s] = listed[s], heights[s]
+            score[i, s] = heights[s]
+            if listed[s] != NO_STATE:
+                words[i, s] = listed[s]
 
 
 @nb.njit(**COMPILED)
-def _holds(words, score, n, word):
-    """Whether a state is among the first n, if it has a score."""
+def _added(ones, at, facts):
+    """What the ones of a row add to the score of a state whose facts say it of all columns."""
+    even, odd, n = 0.0, 0.0, len(ones)  # neither sum waits for the other
+    for t in range(0, n - 1, 2):
+        even += facts[at, ones[t]]
+        odd += facts[at, ones[t + 1]]
+    return even + odd + (facts[at, ones[n - 1]] if n % 2 else 0.0)
+
+
+@nb.njit(**COMPILED)
+def _lift(word, whole, own, at, facts, values):
+    """Values of the flips of a state, but for what ones add; `whole` is that of the state itself."""
+    lifts = facts.shape[1] - len(own)
+    for b in range(len(own)):
+        values[b] = whole + facts[at, lifts + b] + (own[b] if (word >> b) & 1 else -own[b])
+
+
+@nb.njit(**COMPILED)
+def _add_flips(ones, table, flips, values):
+    k, n = len(values), len(ones)
+    whole = n - n % ONES_PER_STEP
+    for t in range(0, whole, ONES_PER_STEP):
+        first, second, third, fourth = ones[t], ones[t + 1], ones[t + 2], ones[t + 3]
+        for b in range(k):
+            values[b] += (flips[table, first, b] + flips[table, second, b]) + (
+                flips[table, third, b] + flips[table, fourth, b]
+            )
+    for t in range(whole, n):
+        for b in range(k):
+            values[b] += flips[table, ones[t], b]
+
+
+@nb.njit(**COMPILED)
+def _holds(words, n, word):
+    """Whether a state is among the first n."""
     held = False
     for s in range(n):
-        held |= words[s] == word and score[s] > -np.inf
+        held |= words[s] == word
     return held
+
+
+@nb.njit(**COMPILED)
+def _worst(score):
+    worst = 0
+    for s in range(1, len(score)):
+        worst = s if score[s] < score[worst] else worst
+    return worst
 
 
 @nb.njit(**COMPILED)
@@ -299,15 +284,17 @@ def _best(words, score, parents, heights):
 
 
 @nb.njit(**COMPILED)
-def _add_log_products(lit, by_one, at_once, products, values):
-    """To the value of each cause, what the ones add to a state in which it is turned on; all causes side by side."""
+def _add_log_products(word, lit, by_one, at_once, products, sums, values):
+    """To the value of each cause that is off, what the ones add to the state with it turned on; all side by side."""
     k, width = by_one.shape[1], len(lit)
-    if at_once == 1:
-        for t in range(width):
-            for b in range(k):
-                values[b] += np.log(lit[t] + (1.0 - lit[t]) * by_one[t, b])
-        return
-    for at in range(0, width, at_once):
+    for b in range(k):
+        sums[b] = 0.0
+    for at in range(0, width, max(at_once, ONES_PER_STEP)):
+        if at_once == 1:
+            for t in range(at, at + ONES_PER_STEP):
+                for b in range(k):
+                    sums[b] += np.log(lit[t] + (1.0 - lit[t]) * by_one[t, b])
+            continue
         for b in range(k):
             products[b] = 1.0
         for t in range(at, min(at + at_once, width), ONES_PER_STEP):
@@ -317,69 +304,20 @@ def _add_log_products(lit, by_one, at_once, products, values):
                     (first + (1.0 - first) * by_one[t, b]) * (second + (1.0 - second) * by_one[t + 1, b])
                 ) * ((third + (1.0 - third) * by_one[t + 2, b]) * (fourth + (1.0 - fourth) * by_one[t + 3, b]))
         for b in range(k):
-            values[b] += log_normal(products[b])
+            sums[b] += log_normal(products[b])
+    for b in range(k):
+        values[b] += 0.0 if (word >> b) & 1 else sums[b]
 
 
 @nb.njit(**COMPILED)
-def _flip(
-    leaks,
-    lights,
-    by_one,
-    at_once,
-    own,
-    profile,
-    odds,
-    growth,
-    words,
-    score,
-    names,
-    levels,
-    shares,
-    lifts,
-    parents,
-    heights,
-    lit,
-    logits,
-    products,
-    values,
-):
-    """Flip each cause of a row's best states; whether a better state was found. The last six are scratch arrays."""
-    found, k = False, len(own)
-    n_here = _best(words, score, parents, heights)
-    worst = np.argmin(score)
-    for at in range(n_here):
-        parent = parents[at]
-        _light(parent, leaks, lights, lit)
-        level = _paid(parent, own)
-        place = _profiled(parent, profile, odds, logits, names, levels, shares)
-        lift = lifts[place]
-        if not levels[place, 2]:
-            _lift(parent, shares[place], growth, odds, lift)
-            levels[place, 2] = 1.0
-        whole = levels[place, 0] + levels[place, 1]
-        by_ones = heights[at] - level - whole  # what the ones add to the parent: turned off, a cause lowers it
-        for b in range(k):
-            values[b] = level - own[b] + whole + lift[b]
-        _add_log_products(lit, by_one, at_once, products, values)
-        for b in range(k):
-            child = parent ^ (np.int64(1) << b)
-            value = values[b]
-            if (parent >> b) & 1:
-                if _holds(words, score, len(words), child):
-                    continue
-                value = level + own[b] + whole + lift[b]
-                if np.isnan(lift[b]):
-                    _weigh(child, profile, odds, logits)
-                    value = _paid(child, own) + _log_sum(logits)
-                if value + by_ones + 1e-9 * abs(heights[at]) <= score[worst]:
-                    continue
-                _light(child, leaks, lights, lit)
-                value += _log_product(lit, at_once)
-            if value <= score[worst]:
-                continue
-            if not _holds(words, score, len(words), child):
-                words[worst], score[worst], found = child, value, True
-                worst = np.argmin(score)
+def _flip(parent, words, score, values):
+    """Put flips of a state that are better than the worst of a row's in its place; whether there was one."""
+    found, worst = False, _worst(score)
+    for b in range(len(values)):
+        child = parent ^ (np.int64(1) << b)
+        if values[b] > score[worst] and not _holds(words, len(words), child):
+            words[worst], score[worst], found = child, values[b], True
+            worst = _worst(score)
     return found
 
 
@@ -387,50 +325,99 @@ def _flip(
 def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused, leaked, on, used):
     """Add each row's expected counts, mass (n, C) being its chances times its weight: who caused its ones.
 
-    odds and on are (K, P).
+    Ones of a state that is met often are added up by column, and shared out together. odds and on are (K, P).
     """
     n, c = words.shape
-    k, n_profiles, room = flash.shape[0], len(profile), _widest(indptr)
-    logits, shares = np.empty(n_profiles), np.empty((1 << WORD_BITS, n_profiles))
-    names, levels = np.full(1 << WORD_BITS, NO_STATE), np.empty((1 << WORD_BITS, 3))
-    all_lit, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(k * room)
+    columns = indices.view(np.uint64)
+    (k, d), n_profiles, room = flash.shape, len(profile), _widest(indptr)
+    places, notes, facts, _ = nothing_known(n_profiles, k, d)
+    often, logits, shares = how_often(indptr, d), np.empty(n_profiles), d + 1
+    # the state whose ones are added up where the logarithms of its chances would be, and the mass that has them
+    added, of_added = np.full(len(notes), NO_STATE), np.zeros(len(notes))
+    all_lit, all_leaks, all_lights = np.empty(max(room, d)), np.empty(room), np.empty(k * room)
     all_blame, all_by_leak = np.empty(k * room), np.empty(room)
     for i in range(n):
-        ones = indices[indptr[i] : indptr[i + 1]]
+        ones = columns[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
         width = -(-n_ones // ONES_PER_STEP) * ONES_PER_STEP
         lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
         blame, by_leak = all_blame[: k * width].reshape(k, width), all_by_leak[:width]
-        _gather(ones, first, flash, leaks, lights)
-        blame[:], by_leak[:] = 0.0, 0.0
-        touched = np.int64(0)
+        is_gathered, touched = False, np.int64(0)
         for s in range(c):
             own = mass[i, s]
             if own < LEAST_SHARE:
                 continue
             word = words[i, s]
-            _light(word, leaks, lights, lit)
-            share = shares[_profiled(word, profile, odds, logits, names, levels, shares)]
+            at = recall(word, places, notes)
+            if added[at] != word:
+                if of_added[at] > 0.0:
+                    _share_out(added[at], of_added[at], facts[at], first, flash, all_lit, caused, leaked, on, used)
+                added[at], of_added[at] = word, 0.0
+            if not notes[at, FOUND] & PROFILES:
+                find_profiles(at, word, profile, odds, logits, notes, facts)
+            if notes[at, MET] >= often:
+                if of_added[at] == 0.0:
+                    for j in range(d):
+                        facts[at, j] = 0.0
+                of_added[at] += own
+                for j in ones:
+                    facts[at, j] += own
+                continue
+            if not is_gathered:
+                is_gathered = True
+                _gather(ones, first, flash, leaks, lights)
+                fill(0.0, by_leak)
+                fill(0.0, all_blame[: k * width])
+            light(word, leaks, lights, lit)
             for t in range(width):
                 lit[t] = own / lit[t]
                 by_leak[t] += lit[t]
-            for p in range(n_profiles):
-                used[p] += own * share[p]
+            _count(word, own, facts[at, shares : shares + n_profiles], on, used)
             touched |= word
             while word:
-                b = _lowest(word)
+                b = lowest(word)
                 word &= word - 1
                 for t in range(width):
                     blame[b, t] += lit[t]
-                for p in range(n_profiles):
-                    on[b, p] += own * share[p]
-        for t in range(n_ones):
-            leaked[ones[t]] += by_leak[t] * leaks[t]
+        if is_gathered:
+            for t in range(n_ones):
+                leaked[ones[t]] += by_leak[t] * leaks[t]
         while touched:
-            b = _lowest(touched)
+            b = lowest(touched)
             touched &= touched - 1
             for t in range(n_ones):
                 caused[b, ones[t]] += blame[b, t] * lights[b, t]
+    for at in range(N_PLACES):
+        if of_added[at] > 0.0:
+            _share_out(added[at], of_added[at], facts[at], first, flash, all_lit, caused, leaked, on, used)
+
+
+@nb.njit(**COMPILED)
+def _count(word, own, share, on, used):
+    """Rows per profile, and those with each cause on."""
+    for p in range(len(used)):
+        used[p] += own * share[p]
+    while word:
+        b = lowest(word)
+        word &= word - 1
+        for p in range(len(used)):
+            on[b, p] += own * share[p]
+
+
+@nb.njit(**COMPILED)
+def _share_out(word, own, fact, first, flash, lit, caused, leaked, on, used):
+    """The same of all rows whose ones were added up for a state."""
+    d = len(first)
+    light(word, first, flash, lit)
+    for j in range(d):
+        lit[j] = fact[j] / lit[j]
+        leaked[j] += lit[j] * first[j]
+    _count(word, own, fact[d + 1 :], on, used)
+    while word:
+        b = lowest(word)
+        word &= word - 1
+        for j in range(d):
+            caused[b, j] += lit[j] * flash[b, j]
 
 
 @nb.njit(**COMPILED)
@@ -439,7 +426,7 @@ def light_states(theta, leak, lit, log_odds):
     n_states, n_columns = lit.shape
     log_odds[0] = leak
     for word in range(1, n_states):
-        fewer, b = word & (word - 1), _lowest(word)
+        fewer, b = word & (word - 1), lowest(word)
         for j in range(n_columns):
             log_odds[word, j] = log_odds[fewer, j] + theta[b, j]
     for word in range(n_states):
