@@ -84,10 +84,10 @@ def _shared(model: MultiView, q: MultiViewPosterior) -> Shared | None:
     return Shared(views, grams, precision, spread, float(volume[0]), lead, whole[beside] @ spread)
 
 
-def begin_on_gpu(model: MultiView, q: MultiViewPosterior, batches: Sequence[Rows]) -> None:
+def begin_on_gpu(model: MultiView, q: MultiViewPosterior, batches: Sequence[Any]) -> None:
     """Ask a GPU that holds blocks for their sums under q, which `measured_sums` then waits for."""
     for batch in batches:
-        if is_on_gpu(batch.x):
+        if isinstance(batch, Rows) and is_on_gpu(batch.x):  # and not a place in a file
             vars(batch)["begun"] = q, _asked(model, q, batch)  # with the block, since posteriors outlive a fit
 
 
