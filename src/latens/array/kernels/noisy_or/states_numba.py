@@ -17,7 +17,7 @@ import numba as nb
 import numpy as np
 from numba.extending import intrinsic
 
-from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, copy, log_normal, shrunk
 
 __all__ = ["cover_ones", "improve_words", "light_states", "share_ones"]
 
@@ -437,7 +437,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
 def light_states(theta, leak, lit, log_odds):
     """Chance of a one in each column under every state, and what a one adds to its score, into the last two (C, D)."""
     n_states, n_columns = lit.shape
-    log_odds[0] = leak
+    copy(leak, log_odds[0])
     for word in range(1, n_states):
         fewer, b = word & (word - 1), _lowest(word)
         for j in range(n_columns):
