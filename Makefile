@@ -64,7 +64,7 @@ docs: $(DOCS) ## the documentation, under docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean: ## back to a fresh checkout
-	rm -rf .venv .venv-oldest .venv-newest .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build docs/gallery docs/reference out
+	rm -rf .venv .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build docs/gallery docs/reference out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # BLAS threads would compete with the test workers, and make timings depend on the machine's load.

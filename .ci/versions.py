@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ERAS = ("oldest", "newest")
-TEST_PACKAGES = {"pytest", "hypothesis", "pandas"}  # what tests/versions needs besides latens
+TEST_PACKAGES = {"pytest", "pandas"}  # what tests/versions needs besides latens
 HEADER = "# Python {version}: the {era} packages for the smoke test of .ci/versions.py, written by `make newest`."
 
 Version = tuple[int, int]

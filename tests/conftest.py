@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from _pytest.doctest import DoctestModule
 
 from tests.optional_packages import hide_optional_packages
 
@@ -27,10 +27,6 @@ LONG_CASES = frozenset((ROOT / "tests" / "long_cases.txt").read_text(encoding="u
 
 # Layers whose doctests may show an optional package.
 EXTRAS_LAYERS = {"interop", "nets", "plots", "scale"}
-
-# The first example may pay for compiling a kernel, so a deadline per example would only measure numba.
-settings.register_profile("latens", deadline=None, derandomize=CI)
-settings.load_profile("latens")
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -87,6 +83,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RepeatableDraws())
     if "not extras" in config.option.markexpr:
         hide_optional_packages()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """No doctests among the tests: this hook is not asked about files of the package, which is where they are."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)

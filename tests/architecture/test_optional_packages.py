@@ -11,7 +11,7 @@ from tests.optional_packages import RequiredPackages, optional_modules
 
 
 def test_what_latens_and_its_tools_require_stays_in_sight() -> None:
-    assert not {"latens", "numpy", "scipy", "sklearn", "numba", "pytest", "hypothesis"} & set(optional_modules())
+    assert not {"latens", "numpy", "scipy", "sklearn", "numba", "pytest"} & set(optional_modules())
 
 
 @pytest.mark.extras

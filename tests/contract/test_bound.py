@@ -25,7 +25,7 @@ def holes(request: pytest.FixtureRequest) -> bool:
 
 
 def test_bound_never_falls(case: Case, holes: bool) -> None:
-    for seed in range(3):
+    for seed in range(2):
         assert checks.fall(checks.random_fit(case, case.build, seed, holes)) < ROUNDING
 
 
@@ -37,10 +37,16 @@ def test_bound_never_falls_in_a_thousand_fits(holes: bool) -> None:
         assert checks.fall(checks.random_fit(case, case.build, 10_000 + seed, holes, max_iter=40)) < ROUNDING
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_bound_is_below_the_exact_evidence(case: Case, holes: bool, seed: int) -> None:
-    gap = checks.gap_to_the_evidence(case, case.build, seed, holes)
+    gap = checks.gap_to_the_evidence(case, case.build, seed, holes, steps=25)
     assert -1e-9 < gap < 8  # the upper end: it is that evidence it is below
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_bound_after_many_steps_is_below_the_exact_evidence(case: Case, holes: bool, seed: int) -> None:
+    assert -1e-9 < checks.gap_to_the_evidence(case, case.build, seed, holes) < 8
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])

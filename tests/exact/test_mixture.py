@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, multivariate_t, norm
+from scipy.stats import multivariate_normal, multivariate_t
 
 from latens.core import Rows, State
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -24,6 +24,7 @@ from tests.contract.cases import CASES
 from tests.contract.measurements import checks
 from tests.contract.models import mixture_cases as cases
 
+LOG_2PI = math.log(2 * math.pi)
 KINDS = ["full", "tied", "diag", "spherical", "known", "bernoulli"]
 
 
@@ -165,10 +166,11 @@ def point_density(clusters: Any, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
                 out[i, k] = np.log(np.where(row > 0, mean, 1 - mean))[there].sum()
             elif isinstance(clusters, NormalMeans):
                 width = np.sqrt(np.broadcast_to(clusters.noise, clusters.mean.shape)[k])
-                out[i, k] = norm.logpdf(row, mean, width)[there].sum()
-            else:
-                part = clusters.covariance[0 if clusters.tied else k][np.ix_(there, there)]
-                out[i, k] = multivariate_normal.logpdf(row[there], mean[there], part) if there.any() else 0.0
+                out[i, k] = -0.5 * (((row - mean) / width) ** 2 + 2 * np.log(width) + LOG_2PI)[there].sum()
+            else:  # the equation, and not scipy's function of it: that takes twenty times as long
+                part, gap = clusters.covariance[0 if clusters.tied else k][np.ix_(there, there)], (row - mean)[there]
+                level = np.linalg.slogdet(part)[1] + len(gap) * LOG_2PI
+                out[i, k] = -0.5 * (gap @ np.linalg.solve(part, gap) + level)
     return out
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats as laws
 from scipy.special import expit, gammaln, logsumexp
 
@@ -247,28 +245,29 @@ def log_likelihood(kind: str, y: Any, eta: Any) -> Any:
     return y * log_rate - rate - gammaln(y + 1)
 
 
-@given(
-    kind=st.sampled_from(["bernoulli", "softplus"]),
-    y=st.integers(0, 60),
-    touch=st.floats(-25, 25),
-    other=st.floats(-60, 60),
-)
-def test_every_parabola_touches_at_its_point_and_lies_below_elsewhere(
-    kind: str, y: int, touch: float, other: float
-) -> None:
-    y = min(y, 1) if kind == "bernoulli" else y
-    rows, at = Rows(np.array([[float(y)]])), np.array([[touch]])
-    tangent = KINDS[kind].tangent(rows, Predictor(at.copy, lambda: at**2, COLUMNS))
-    response, precision = (float(part[0, 0]) for part in (tangent.response, tangent.precision))
-    constant = float(KINDS[kind].levels(rows, tangent)[0])
-    assert KINDS[kind].level(rows, tangent)[0, 0] == pytest.approx(constant, rel=1e-12, abs=1e-12)
+NEAR_ZERO = [sign * size for size in (0.0, 5e-324, 1e-300, 1e-16, 1e-8, 1e-3) for sign in (1, -1)]
 
-    def parabola(eta: float) -> float:
+
+@pytest.mark.parametrize(("kind", "largest"), [("bernoulli", 1), ("softplus", 60)])
+def test_every_parabola_touches_at_its_point_and_lies_below_elsewhere(kind: str, largest: int) -> None:
+    draws = np.random.default_rng(0).uniform(-1, 1, (2, 40))
+    touches = np.concatenate([np.linspace(-25, 25, 51), NEAR_ZERO, 25 * draws[0]])
+    others = np.concatenate([np.linspace(-60, 60, 61), NEAR_ZERO, 60 * draws[1]])
+    y, touch = (part.reshape(-1, 1) for part in np.meshgrid(np.arange(largest + 1.0), touches))
+    rows = Rows(y)
+    tangent = KINDS[kind].tangent(rows, Predictor(touch.copy, lambda: touch**2, COLUMNS))
+    response, precision = tangent.response, tangent.precision
+    constant = KINDS[kind].level(rows, tangent)
+    whole = KINDS[kind].levels(rows, tangent)[0]
+    assert whole == pytest.approx(constant.sum(), abs=1e-12 * (1 + np.abs(constant).sum()))
+
+    def parabola(eta: np.ndarray) -> np.ndarray:
         return constant + response * eta - 0.5 * precision * eta**2
 
-    size = abs(constant) + abs(response * touch) + precision * touch**2 + 1
-    assert parabola(touch) == pytest.approx(log_likelihood(kind, y, touch), abs=1e-9 * size)
-    assert parabola(other) <= log_likelihood(kind, y, other) + 1e-9 * (size + abs(parabola(other)))
+    size = np.abs(constant) + np.abs(response * touch) + precision * touch**2 + 1
+    assert np.all(np.abs(parabola(touch) - log_likelihood(kind, y, touch)) <= 1e-9 * size)
+    below = parabola(others)
+    assert np.all(below <= log_likelihood(kind, y, others) + 1e-9 * (size + np.abs(below)))
 
 
 def test_a_curvature_that_is_too_small_would_not_bound_counts() -> None:

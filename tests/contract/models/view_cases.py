@@ -320,7 +320,7 @@ def _column_at(
     log_mass = np.log(mass / mass.sum())
     z = z[:, seen]
 
-    def entries(eta: np.ndarray) -> np.ndarray:  # (..., N)
+    def entries(eta: np.ndarray, y: np.ndarray) -> np.ndarray:  # (..., N)
         if kind[0] == "student":
             nu = kind[1]
             level = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu / tau)
@@ -341,7 +341,8 @@ def _column_at(
         """Sum over groups of log E over the group's own offset; eta (..., N) lacks it."""
         total = np.zeros(eta.shape[:-1])
         for g in np.unique(group):
-            levels = entries(eta[..., None, :] + (nodes / np.sqrt(OFFSET))[:, None])[..., group == g].sum(axis=-1)
+            own = group == g
+            levels = entries(eta[..., None, own] + (nodes / np.sqrt(OFFSET))[:, None], y[own]).sum(axis=-1)
             total += logsumexp(levels + log_mass, axis=-1)
         return total
 

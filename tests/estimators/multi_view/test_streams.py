@@ -190,6 +190,11 @@ def test_samples_that_wait_are_saved(grouped: bool, few: Views, tmp_path: Path) 
     assert clone(stream)._waiting is None
 
 
+@pytest.fixture(scope="module")
+def honest(few: Views, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return latens.save(model().partial_fit(few), tmp_path_factory.mktemp("streams") / "honest")
+
+
 @pytest.mark.parametrize(
     ("path", "change", "message"),
     [
@@ -201,9 +206,9 @@ def test_samples_that_wait_are_saved(grouped: bool, few: Views, tmp_path: Path) 
     ],
 )
 def test_lies_about_samples_that_wait_are_refused(
-    path: str, change: Any, message: str, few: Views, tmp_path: Path
+    path: str, change: Any, message: str, honest: Path, tmp_path: Path
 ) -> None:
-    forged = Forgery(latens.save(model().partial_fit(few), tmp_path / "honest"))
+    forged = Forgery(honest)
     where = f"attributes._waiting.samples.{path}"
     forged.put(where, change(forged.get(where)))
     with pytest.raises(FileRefused, match=message):

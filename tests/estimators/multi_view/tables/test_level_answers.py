@@ -98,6 +98,11 @@ def test_files_keep_the_chances(tmp_path: Path) -> None:
     assert np.array_equal(ours, theirs)
 
 
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return latens.save(fitted(made(in_corners)[0]), tmp_path_factory.mktemp("levels") / "honest.latens")
+
+
 @pytest.mark.parametrize(
     ("field", "change", "message"),
     [
@@ -108,9 +113,9 @@ def test_files_keep_the_chances(tmp_path: Path) -> None:
     ],
 )
 def test_files_with_other_numbers_of_levels_or_factors_are_refused(
-    field: str, change: Any, message: str, tmp_path: Path
+    field: str, change: Any, message: str, honest: Path, tmp_path: Path
 ) -> None:
-    forged = Forgery(latens.save(fitted(made(in_corners)[0]), tmp_path / "honest.latens"))
+    forged = Forgery(honest)
     path = f"model.views.1.likelihood.read_out.{field}"
     forged.put(path, np.asarray(change(forged.get(path))))
     with pytest.raises(FileRefused, match=message):

@@ -16,6 +16,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from latens.array.kernels.fastmath_numba import copy
+
 __all__ = ["LEAST_WEIGHT", "count_lit", "weigh_ones"]
 
 LEAST_WEIGHT = 1e-12  # weight of a cause for a one; exact zeros could never grow again
@@ -126,7 +128,7 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
     field, some, others = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     for i in range(n):
         for _ in range(n_sweeps):
-            field[:] = drive[i]
+            copy(drive[i], field)
             for at in range(indptr[i], indptr[i + 1]):
                 j, old = indices[at], weight[at]
                 mine, first, base = rate[j], firsts[j], bases[j]
@@ -143,7 +145,7 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
                             break  # the next step would be the same
                         bold = False
                         continue
-                    old[:] = new
+                    copy(new, old)
                     who = some[: len(heavy)]
                     for t in range(len(heavy)):
                         b = heavy[t]

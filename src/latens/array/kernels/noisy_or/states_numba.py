@@ -14,7 +14,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, fill, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal, shrunk
 from latens.array.kernels.noisy_or.known_states_numba import (
     FLIPS,
     FOUND,
@@ -424,7 +424,7 @@ def _share_out(word, own, fact, first, flash, lit, caused, leaked, on, used):
 def light_states(theta, leak, lit, log_odds):
     """Chance of a one in each column under every state, and what a one adds to its score, into the last two (C, D)."""
     n_states, n_columns = lit.shape
-    log_odds[0] = leak
+    copy(leak, log_odds[0])
     for word in range(1, n_states):
         fewer, b = word & (word - 1), lowest(word)
         for j in range(n_columns):

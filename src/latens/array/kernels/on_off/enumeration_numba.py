@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, SUMS, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, SUMS, copy, shrunk
 
 __all__ = ["NUMBERS_BETWEEN_SUMS", "chance_rows", "moment_rows", "scratch", "second_rows"]
 
@@ -161,4 +161,5 @@ def second_rows(chance, second):
         for s in range(size):
             weight[s] = chance[i, s]
         _fold(weight, size, spare, sums)
-        second[i] = sums
+        for a in range(len(sums)):
+            copy(sums[a], second[i, a])

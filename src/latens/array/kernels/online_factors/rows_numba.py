@@ -17,6 +17,7 @@ import math
 import numba as nb
 import numpy as np
 
+from latens.array.kernels.fastmath_numba import copy
 from latens.array.kernels.row_matrices_numba import invert_rows, log_determinant_rows
 
 __all__ = ["em_rows", "gradient_rows"]
@@ -46,7 +47,9 @@ def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):
         score += _meet(x[row], age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx)
         if age <= warm_up:
             continue
-        second[0] = spread[0] + zz / age
+        for i in range(k):
+            for b in range(k):
+                second[0, i, b] = spread[0, i, b] + zz[i, b] / age
         invert_rows(second, np.zeros((1, k)), inverse)
         if not inverse[0, 0, 0] > 0:
             return np.nan
@@ -103,8 +106,9 @@ def gradient_rows(x, count, warm_up, rate, rule, far, sound, center, mean, noise
             louder[j] = noise[j] * np.exp(louder[j])
             sound = sound and 1 / far < louder[j] < far
         if sound:
-            mean[:] = new
-            noise[:] = louder
+            for i in range(k):
+                copy(new[i], mean[i])
+            copy(louder, noise)
             level = _renew(mean, noise, tau, scaled, gram)
     return score, sound
 
