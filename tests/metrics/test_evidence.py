@@ -43,13 +43,13 @@ def test_annealing_is_within_a_nat_of_enumeration(kind: str, monkeypatch: pytest
     assert 0 < sampled.error < 1
 
 
-@pytest.mark.parametrize(("k", "apart"), [(2, 0.5), (2, 4.0), (3, 1.0)])
+@pytest.mark.parametrize(("k", "distance"), [(2, 0.5), (2, 4.0), (3, 1.0)])
 def test_chains_from_the_fit_are_within_a_nat_of_enumeration(
-    k: int, apart: float, monkeypatch: pytest.MonkeyPatch
+    k: int, distance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether clusters overlap, so that draws of the memberships have other names, or not."""
     rng = np.random.default_rng(1)
-    X = apart * (np.arange(8) % k)[:, None] + rng.normal(size=(8, 2))
+    X = distance * (np.arange(8) % k)[:, None] + rng.normal(size=(8, 2))
     model = latens.GaussianMixture(k, covariance_type="diag", prune=False, moves=False, random_state=0).fit(X)
     exact = log_evidence(model, X)
     assert exact.method == "exact"
