@@ -132,7 +132,7 @@ def _view(x: np.ndarray, likelihood: str, number: int) -> np.ndarray:
     x = np.roll(x, number, axis=1)
     if likelihood == "bernoulli":
         return np.where(np.isnan(x), np.nan, x > 0.4).astype(x.dtype)
-    if likelihood == "ordinal":
+    if likelihood in ("ordinal", "categorical"):
         return np.clip(np.floor(x), -1, 2)
     if likelihood == "negative-binomial" and number == 1:  # common counts
         return np.floor(np.exp(np.clip(x, -2, 3) + 4))
@@ -246,6 +246,7 @@ def _views() -> dict[str, Variant]:
         "views-rare-counts": {"likelihoods": ("negative-binomial",)},
         "views-common-counts": {"likelihoods": ("gaussian", "negative-binomial")},
         "views-scales": {"likelihoods": ("ordinal",)},
+        "views-categories": {"likelihoods": ("gaussian", "categorical")},
         "views-mixed": {"likelihoods": ("gaussian", "bernoulli", "poisson")},
         "views-outliers": {"likelihoods": ("student", "gaussian")},
         "views-dense": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_loadings": False}},

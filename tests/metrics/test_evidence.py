@@ -43,6 +43,34 @@ def test_annealing_is_within_a_nat_of_enumeration(kind: str, monkeypatch: pytest
     assert 0 < sampled.error < 1
 
 
+@pytest.mark.parametrize(("k", "distance"), [(2, 0.5), (2, 4.0), (3, 1.0)])
+def test_chains_from_the_fit_are_within_a_nat_of_enumeration(
+    k: int, distance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether clusters overlap, so that draws of the memberships have other names, or not."""
+    rng = np.random.default_rng(1)
+    X = distance * (np.arange(8) % k)[:, None] + rng.normal(size=(8, 2))
+    model = latens.GaussianMixture(k, covariance_type="diag", prune=False, moves=False, random_state=0).fit(X)
+    exact = log_evidence(model, X)
+    assert exact.method == "exact"
+    monkeypatch.setattr(evidence, "MOST_CODES", 1)
+    monkeypatch.setattr(evidence, "MOST_ERROR", 0.0)
+    found = log_evidence(model, X, n_chains=12, n_steps=150, labels=np.arange(8) % k)
+    assert abs(found.value - exact.value) < 0.5
+    assert 0 < found.error < 0.5
+
+
+def test_chains_that_do_not_come_upon_clusters_set_out_from_the_fit() -> None:
+    """Three clusters far apart: from labels at random the estimate was 88 nats below the bound, its error infinite."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(3, size=60)
+    X = 5.0 * rng.normal(size=(3, 6))[label] + rng.normal(size=(60, 6))
+    model = latens.GaussianMixture(3, prune=False, random_state=0, n_jobs=1).fit(X)
+    found = log_evidence(model, X, n_chains=6, n_steps=60)
+    assert model.elbo_ < found.value < model.elbo_ + 10
+    assert found.error < 1
+
+
 def test_enumeration_is_the_sum_over_all_labels() -> None:
     """Bernoulli rows by hand: Dirichlet weights and Beta columns integrated in closed form."""
     X = (rows(6) > 1).astype(float)

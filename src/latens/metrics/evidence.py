@@ -28,12 +28,14 @@ from latens.inference.uncertainty.annealing import (
     path_of,
     temperatures,
 )
+from latens.metrics.label_chains import LabelChains
 from latens.models.mixture.model import Mixture
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
 
 __all__ = ["LogEvidence", "log_evidence"]
 
+MOST_ERROR = 0.5  # of chains of labels, above which they set out from the fit
 TIMES_LONGER = 4  # steps of chains that have not arrived, once
 MOST_CODES = 20_000  # combinations of codes of all rows up to which they are summed
 
@@ -89,8 +91,9 @@ def log_evidence(
         give `upper`.
     n_chains, n_steps : int
         Chains of annealing, and temperatures of each. Where `error` is not far below 1 more steps are needed. Where
-        `value` is below `elbo_`, which no evidence is, chains are run again with four times the steps; where that does
-        not help `error` is infinite, and a warning says so.
+        `value` is below `elbo_`, which no evidence is, chains are run again with four times the steps, or, of clusters
+        and classes, from the memberships of the fit; where that does not help `error` is infinite, and a warning says
+        so.
     random_state : int, RandomState or Generator
 
     Returns
@@ -142,17 +145,21 @@ def log_evidence(
     if why or (batch.seen is not None and not inner.anneals_with_holes(q)):
         raise ValueError(f"no chain can be run: {why or 'rows with missing entries are not drawn with covariances'}.")
     rng, path = generator(random_state), path_of(inner, batch, q)
-    start = inner.log_states(batch, q)
     true = None if labels is None else _checked_labels(labels, n, q.n_components, clusters=isinstance(inner, Mixture))
     upper = None
     with one_blas_thread():
-        first = coldest(path)
-        for steps in (int(n_steps), TIMES_LONGER * int(n_steps)):
-            at = temperatures(steps, first)
+        for again in (False, True):
+            steps = int(n_steps)
+            if again and isinstance(inner, Mixture):
+                path = LabelChains(inner, batch, q)
+            elif again:
+                steps *= TIMES_LONGER
+            at = temperatures(steps, coldest(path))
             forwards: Floats = np.array([anneal(path, at, rng) for _ in range(int(n_chains))])
+            start = path.log_states if isinstance(path, LabelChains) else inner.log_states(batch, q)
             value, error = log_mean_with_error(forwards + start)
             failed = value + 2 * min(np.nan_to_num(error), 1.0) - units < model.elbo_
-            if not failed:
+            if not failed and not (error > MOST_ERROR and isinstance(inner, Mixture)):
                 break
         if true is not None:
             back: Floats = np.array([anneal(path, at, rng, true) for _ in range(int(n_chains))])

@@ -32,6 +32,7 @@ from latens.array import Floats
 from latens.inference.uncertainty.gibbs import Sampled
 
 __all__ = [
+    "CodePath",
     "Guided",
     "Layered",
     "Path",
@@ -104,7 +105,7 @@ class Path(Protocol):
 
 
 def path_of(model: Any, batch: Any, q: Any) -> Path:
-    return _Points(model, model.proper(q), batch, q) if isinstance(model, Layered) else _Codes(model, batch, q)
+    return _Points(model, model.proper(q), batch, q) if isinstance(model, Layered) else CodePath(model, batch, q)
 
 
 def coldest(path: Path) -> float:
@@ -141,7 +142,7 @@ def collapsed(model: Any, stats: Any, k: int) -> tuple[float, Any]:
 
 
 @dataclass(frozen=True)
-class _Codes:
+class CodePath:
     """Codes and their sums; globals are integrated out."""
 
     model: Any
@@ -160,13 +161,13 @@ class _Codes:
         return local, stats
 
     def level(self, t: float, state: tuple[Any, Any]) -> float:
-        return 0.0 if t == 0 else self._collapsed(t, state[1])[0]
+        return 0.0 if t == 0 else self.collapsed(t, state[1])[0]
 
     def step(self, t: float, state: tuple[Any, Any], rng: np.random.Generator) -> tuple[Any, Any]:
-        point = self._collapsed(t, state[1])[1].sample(rng)
+        point = self.collapsed(t, state[1])[1].sample(rng)
         return self.model.draw_at(t, point, self.batch, state[0], rng)  # type: ignore[no-any-return]
 
-    def _collapsed(self, t: float, stats: Any) -> tuple[float, Any]:
+    def collapsed(self, t: float, stats: Any) -> tuple[float, Any]:
         """What a weight asks at a new temperature first, the step from there asks again."""
         for at, own, found in self.last_found:
             if at == t and own is stats:

@@ -40,8 +40,15 @@ from latens.array.special import expit, gammaln
 from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.models.likelihoods.bent_rates import LARGEST_LOG, bent, bent_moments, best_slope, unbent
-from latens.models.likelihoods.count_limits import count_limits, wide_limits
+from latens.models.likelihoods.count_rates import (
+    LARGEST_LOG,
+    bent,
+    bent_moments,
+    best_slope,
+    count_limits,
+    unbent,
+    wide_limits,
+)
 from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
 from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise
 from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
@@ -55,7 +62,7 @@ LEAST_MEAN_OF_COMMON = 5.0  # mean count from which a column is common: about he
 LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
 MOST_DRAWN = 1e15  # mean of a count that is drawn
-SURE = 2.0  # standard errors by which means of entries are off where rates are bent
+LEAST_EXCESS = 2.0  # standard errors by which means of entries are above counts where rates are bent
 LEAST_LEFT = 0.05  # of the precision of eta that is left without an entry, at least
 # sd of a log rate above its middle, and units above it, that its mean goes by, even where no count was as large
 FAR_ABOVE, MOST_ABOVE = 2.0, 1.0
@@ -179,7 +186,7 @@ class Counts(Likelihood):
             bend = xp.where(gamma > 0, bend, tau * grown / (tau + grown))
         return masked(slope, rows.seen), masked(bend, rows.seen)
 
-    def only(self, columns: slice) -> Counts:
+    def only(self, columns: slice | Index) -> Counts:
         known = (
             None if part is None else part[columns]
             for part in (self.ratio, self.shift, self.most, self.knee, self.slope)
@@ -206,27 +213,30 @@ class Counts(Likelihood):
         most = np.max(largest if columns.offset is None else largest - columns.offset, axis=0)
         ratio, shift = (np.where(log_normal, 0.0, part) for part in (size / tau, shift))
         found = replace(self, ratio=ratio, shift=shift, most=most)
-        return found._with_means_of_columns(rows, mean, variance, columns)
+        return found if self.ratio is None else found._with_means_of_columns(rows, mean, variance, columns)
 
     def _with_means_of_columns(self, rows: Rows, mean: Floats, variance: Floats, columns: Columns) -> Self:
         """The same, rates being bent so that entries, as the others of their rows tell them, add up to the counts."""
-        exposure = np.ones_like(mean) if columns.offset is None else np.exp(columns.offset)
-        counted = column_sums(rows.weigh(masked(host(rows.x), rows.seen)))
-        knee = np.log(np.maximum(counted, 1.0) / column_sums(rows.weigh(masked(exposure, rows.seen))))
         slopes, bends = self.matched(rows, mean, variance, columns)  # what an entry itself says of its eta
         width = 1 / np.maximum(1 / variance - bends, LEAST_LEFT / variance)
         place = mean - width * slopes
+        expected = host(self.expect(place, width, columns)[0])
+        counted, sums = (column_sums(rows.weigh(masked(part, rows.seen))) for part in (host(rows.x), expected))
+        by_chance = np.sqrt(column_sums(rows.weigh(masked((expected - rows.x) ** 2, rows.seen))))
+        most = np.flatnonzero(sums > counted + LEAST_EXCESS * by_chance)
+        if not len(most):
+            return self
+        exposure = np.zeros_like(mean) if columns.offset is None else columns.offset + np.zeros_like(mean)
+        exposed = column_sums(rows.weigh(masked(np.exp(exposure), rows.seen)))
+        knee, slope = np.log(np.maximum(counted, 1.0) / np.where(exposed > 0, exposed, 1.0)), np.ones_like(counted)
+        part, own, about = some_columns(rows, most), self.only(most), replace(columns, noise=columns.noise.only(most))
 
-        def expected(slope: Floats) -> Floats:
-            return column_sums(rows.weigh(masked(self._expected(place, width, columns, knee, slope), rows.seen)))
+        def summed(slope: Floats) -> Floats:
+            there = replace(own, knee=knee[most], slope=slope)
+            return column_sums(part.weigh(masked(there.expect(place[:, most], width[:, most], about)[0], part.seen)))
 
-        straight = self._expected(place, width, columns, knee, np.ones_like(knee))
-        by_chance = column_sums(rows.weigh(masked((straight - rows.x) ** 2, rows.seen)))
-        return replace(self, knee=knee, slope=best_slope(counted, SURE * np.sqrt(by_chance), expected))
-
-    def _expected(self, mean: Floats, variance: Floats, columns: Columns, knee: Floats, slope: Floats) -> Floats:
-        """(n, D), means of entries whose rates are bent so."""
-        return host(replace(self, knee=knee, slope=slope).expect(mean, variance, columns)[0])
+        slope[most] = best_slope(counted[most], summed)
+        return replace(self, knee=knee, slope=slope)
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)

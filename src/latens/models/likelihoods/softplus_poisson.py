@@ -25,7 +25,7 @@ from latens.array.kernels.quadratic_bounds import (
 )
 from latens.array.special import gammaln, softplus_and_log
 from latens.core import Rows
-from latens.models.likelihoods.count_limits import count_limits
+from latens.models.likelihoods.count_rates import count_limits
 from latens.models.likelihoods.counts import refused_counts
 from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
 

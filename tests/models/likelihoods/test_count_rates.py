@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import latens
-from latens.models.likelihoods.bent_rates import bent, bent_moments, unbent
+from latens.models.likelihoods.count_rates import bent, bent_moments, unbent
 
 
 @pytest.mark.parametrize("slope", [0.2, 0.6, 1.0])
