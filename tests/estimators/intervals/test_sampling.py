@@ -32,6 +32,24 @@ def test_clusters_that_rows_hardly_tell_apart_are_sampled_and_it_is_said_why() -
     assert not any(table["sound"])
 
 
+def test_chains_that_do_not_meet_leave_sound_what_no_other_fit_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clusters that overlap beside one that is apart: nothing would be sound of draws that disagree."""
+    monkeypatch.setattr(module, "DISAGREEMENT", 0.0)
+    monkeypatch.setattr(module, "LONGER", 1)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 2)) + np.where(np.arange(150) < 50, 30.0, 0.0)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.GaussianMixture(3, moves=False, prune=False, random_state=0).fit(X)
+        table, drawn = model.intervals(X), model.intervals(X, method="gibbs")
+    assert table.method == "response"
+    assert "sampled, but not told by draws. 4 chains" in table.note
+    sound = {component for component, is_sound in zip(table["component"], table["sound"], strict=True) if is_sound}
+    assert f"cluster{np.argmax(model.means_[:, 0])}" in sound
+    assert not all(table["sound"])
+    assert not any(drawn["sound"])
+
+
 def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_GIBBS_SECONDS", 1e-6)
     model, X = two_told(1.5)
@@ -40,7 +58,7 @@ def test_sampling_that_would_take_long_is_left_and_it_is_said_why(monkeypatch: p
     assert table.method == "response"
     assert "but not sampled: it would take about" in table.note
     weighted = model.fit(X, sample_weight=np.full(len(X), 1.5)).intervals(X, sample_weight=np.full(len(X), 1.5))
-    assert "but not sampled: rows with weights are not sampled" in weighted.note
+    assert "but not sampled: rows with weights that are no whole numbers" in weighted.note
 
 
 def test_sampling_may_take_as_long_as_three_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

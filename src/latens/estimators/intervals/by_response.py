@@ -94,18 +94,22 @@ class ByResponse(DataOfFit):
         own, shares = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
         find = value_finder(own)
 
-        def slopes(quantity: Callable[[Any], Floats], step: float) -> Floats:
-            """Of numbers of one column each, or of none."""
-            if axes is None:
-                return response.jacobian(quantity, step)
-            still = response.jacobian(lambda q: quantity(axes.turned(q)), step)
-            return still + axes.along_turns(quantity) @ axes.turns(response.chart)
+        def told(q: Any) -> Floats:
+            """Numbers of one column each, or of none; last those that shares are made of."""
+            by_column = find({**self._moving_numbers(q, stats), **self._points_beside(q)})
+            return np.append(by_column, self._share_parts(q)) if shares else by_column
 
+        step = STEP_OF_SHARES if shares else STEP
+        if axes is None:
+            slopes = response.jacobian(told, step)
+        else:
+            still = response.jacobian(lambda q: told(axes.turned(q)), step)
+            slopes = still + axes.along_turns(told) @ axes.turns(response.chart)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_all] = slopes(lambda q: find({**self._moving_numbers(q, stats), **self._points_beside(q)}), STEP)
+        jacobian[~of_all] = slopes[: len(own)]
         if shares:
             here = self._share_parts(point if axes is None else axes.turned(point))
-            of_parts = slopes(lambda q: np.ravel(self._share_parts(q)), STEP_OF_SHARES).reshape(*here.shape, -1)
+            of_parts = slopes[len(own) :].reshape(*here.shape, -1)
             of_sums = _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]]
             jacobian[of_all] = of_sums @ of_parts.sum(axis=1)
         return values_of(self._published(point, stats), numbers), jacobian

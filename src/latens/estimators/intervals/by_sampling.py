@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,13 @@ MOST_GIBBS_FITS = 3.0  # times the CPU of the fit, whichever is more
 LOOKED_AT = 20  # sweeps, for that
 LONGER = 4  # times as long are chains that have not met
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
+
+
+class Drawn(NamedTuple):
+    numbers: list[PublishedNumber]
+    answer: Answer
+    note: str  # of the chains
+    met: bool  # whether they agree
 
 
 class BySampling(ByResponse):
@@ -117,10 +124,8 @@ class BySampling(ByResponse):
         draws.effective_size = {name: effective_size(value) for name, value in summaries.items()}
         return draws
 
-    def _gibbs_answer(
-        self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
-    ) -> tuple[list[PublishedNumber], Answer, str]:
-        """Numbers, what draws tell of them, and what chains say of themselves; those that have not met go on longer."""
+    def _gibbs_answer(self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]) -> Drawn:
+        """What draws tell of numbers, and chains of themselves; those that have not met go on longer."""
         began = time.process_time()
         draws = self._gibbs_draws(N_GIBBS, own_stream(np.random.default_rng(0)), X, fit_params)
         seconds = time.process_time() - began
@@ -142,7 +147,8 @@ class BySampling(ByResponse):
         )
         least = min(draws.effective_size.values())
         note = f"{N_CHAINS} chains, R-hat at most {max(draws.r_hat.values()):.2f}, effective size at least {least:.0f}."
-        return numbers, answer, f"{note} Points of the fit, not drawn: {', '.join(sorted(points))}." if points else note
+        note = f"{note} Points of the fit, not drawn: {', '.join(sorted(points))}." if points else note
+        return Drawn(numbers, answer, note, not disagree)
 
 
 def _moves(drawn: Any) -> bool:

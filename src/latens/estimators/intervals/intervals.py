@@ -104,8 +104,8 @@ class Intervals(BySampling):
             `quantities`, `components` and `features` choose; else bootstrap where X is given and rows are few enough
             for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats, gibbs if a few
             sweeps tell that it takes at most 30 seconds of CPU, or three times that of the fit, the model can and its
-            draws tell single components: factors of `FactorAnalysis` turn from draw to draw. The table's `note` says
-            what was done, or why not.
+            draws tell single components: factors of `FactorAnalysis` turn from draw to draw; response again if chains
+            do not meet. The table's `note` says what was done, or why not.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -157,7 +157,7 @@ class Intervals(BySampling):
             with one_blas_thread():
                 numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
         elif method == "gibbs":
-            numbers, answer, note = self._gibbs_answer(numbers, X, fit_params)
+            numbers, answer, note, _ = self._gibbs_answer(numbers, X, fit_params)
             known = self._known_beside(numbers, answer, self._rows_in_blocks(X, fit_params))
         elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
             method = "bootstrap"
@@ -181,11 +181,14 @@ class Intervals(BySampling):
                 weakest = str(self.get_feature_names_out()[int(np.argmin(known.nats))])
                 note = f"{weakest} is worth {known.nats.min():.1f} nats, fewer than {FEWEST_NATS_UNSAMPLED:g}"
                 reason = self._not_to_be_sampled(numbers, X, fit_params)
-                note = f"{note}, but not sampled: {reason}." if reason else f"{note}: sampled."
-                if not reason:
-                    method = "gibbs"
-                    numbers, answer, chains = self._gibbs_answer(self._numbers(), X, fit_params)
-                    note = f"{note} {chains}"
+                drawn = None if reason else self._gibbs_answer(self._numbers(), X, fit_params)
+                if drawn is None:
+                    note = f"{note}, but not sampled: {reason}."
+                elif drawn.met:
+                    method, numbers, answer = "gibbs", drawn.numbers, drawn.answer
+                    note = f"{note}: sampled. {drawn.note}"
+                else:  # draws say nothing sound of any component, the optimum of those that no other fit questions
+                    note = f"{note}: sampled, but not told by draws. {drawn.note} They have not met."
         return self._table_of(numbers, answer, known, level, method, choice, note)
 
     def sample_posterior(

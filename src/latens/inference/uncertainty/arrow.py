@@ -8,8 +8,8 @@
 
 One product with A moves a coordinate of every block at once, so that as many products as a block has coordinates, and
 one for each coordinate of the border, make the whole matrix. Coordinates of the border that are one for each component,
-such as its relevance, meet nothing of other components, and are moved at once, too, while products say so. A product
-along random signs tells whether all of it is right.
+such as its relevance, may meet nothing of other components, and are moved at once, too, where a second product, in
+which each goes another way, says so. A product along random signs tells whether all of it is right.
 
 References: Curtis, Powell & Reid (1974).
 """
@@ -34,6 +34,7 @@ MOST_ENTRIES = 5e7  # of all blocks together
 AT_ONCE = 200  # blocks whose matrices are held at the same time
 MANY_AT_ONCE = 5_000  # numbers of which rows of these matrices are
 LEAST_RELATIVE_ENTRY = 1e-12  # of the largest entry of a column: what differences leave of 0
+LEAST_RELATIVE_ENTRY_TOGETHER = 1e-9  # the same where several columns are one
 LARGEST_RELATIVE_ERROR = 1e-3  # relative error of a product, above which blocks are not those of A
 LARGEST_ERROR_OF_WHOLE = 1e-5  # the same where the whole matrix is asked for
 LEAST_EIGENVALUE = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
@@ -251,14 +252,17 @@ def _border_products(product: Product, blocks: Blocks) -> Iterator[tuple[Floats,
     component, border = blocks.component, blocks.border
     for kind in dict.fromkeys(blocks.kind.tolist()):
         alike = np.flatnonzero(blocks.kind == kind)
-        if len(alike) > 1:
-            v = np.zeros(blocks.size)
+        if len(alike) > 2:  # it takes two products to be sure
+            v, sizes = np.zeros((2, blocks.size))
             v[border[alike]] = 1.0
-            column, order = product(v), np.argsort(component[border[alike]])
+            sizes[border[alike]] = np.linspace(0.5, 1.0, len(alike))
+            order = np.argsort(component[border[alike]])
             known = component[border[alike]][order]
             at = np.minimum(np.searchsorted(known, component), len(known) - 1)
             place = np.where(known[at] == component, alike[order][at], -1)
-            if not np.any(column[place < 0]):
+            column, told = product(v), np.where(place >= 0, sizes[border[place]], 0.0)  # sizes of its own component
+            error = LARGEST_RELATIVE_ERROR * np.abs(column) + LEAST_RELATIVE_ENTRY_TOGETHER * np.abs(column).max()
+            if not np.any(column[place < 0]) and np.all(np.abs(product(sizes) - told * column) <= error):
                 yield column, place
                 continue
         for i in alike:
