@@ -382,7 +382,9 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 last = self._search_from(model, context, starts, True)
                 best = last if last.elbo > fit.elbo else fit
                 fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
-            if fewer is not None and not (fit.interrupted or fit.stopped) and reached[0].elbo <= context.least:
+            level = context.least - self.tol * max(fit.state.stats.n, 1.0)
+            behind = bool(reached) and (reached[0].elbo < level or reached[0].n_living >= allowed)
+            if fewer is not None and behind and not (fit.interrupted or fit.stopped):
                 last = self._search_from(model, *fewer, True)
                 best = last if last.elbo > fit.elbo else fit
                 fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
