@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
-from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics, fewest_of
+from latens.core import Compressing, Crossing, Fit, Model, Posterior, Rows, State, Statistics, fewest_of
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
@@ -234,7 +234,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 context = replace(context, data=data.entered(units, spare=spare))
             fit = self._search_from(model, context, starts, moves, before is None)
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
-                fit = self._grow(fit, model, context)
+                fit = self._grow(fit, model, context, starts)
             late = over is not None and over()
             if fit.stopped and late:  # the last ascent may have settled: the search that it is part of was not done
                 fit = replace(fit, converged=False)
@@ -358,24 +358,34 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
-    def _grow(self, fit: Fit, model: Model, context: FitContext) -> Fit:
+    def _grow(self, fit: Fit, model: Model, context: FitContext, starts: list[State]) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises.
 
         Whether that is done, and when it is given up, is told by starts that others after them do not change: that one
         kept all, having got higher than those before it, and what the first of all reached. More starts end no lower.
+        Where the first kept all, no others were tried; they are, where it gets no higher with more allowed.
         """
         allowed, reached, last = self._starting_size(context), context.reached, fit
+        fewer: tuple[FitContext, list[State]] | None = None  # the search before the last, if that left starts out
         try:
             while not (last.interrupted or last.stopped) and reached and last.elbo >= reached[0].elbo > context.least:
                 if max(one.n_living for one in reached) < allowed:
                     break
+                left_out = isinstance(model, Crossing) and len(starts) > 1 and reached[0].n_living >= allowed
+                fewer = (replace(context, widest=True, reached=[]), starts) if left_out else None
                 rng = np.random.default_rng(seed_beside(context.rng))  # whatever starts before these have drawn
                 context = replace(context, growth=2 * context.growth, least=reached[0].elbo, rng=rng)
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
-                    break
+                    return fit
                 starts = self._starts_of(model, context)[: self.most_starts_of_growth]
                 last = self._search_from(model, context, starts, True)
+                best = last if last.elbo > fit.elbo else fit
+                fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
+            level = context.least - self.tol * max(fit.state.stats.n, 1.0)
+            behind = bool(reached) and (reached[0].elbo < level or reached[0].n_living >= allowed)
+            if fewer is not None and behind and not (fit.interrupted or fit.stopped):
+                last = self._search_from(model, *fewer, True)
                 best = last if last.elbo > fit.elbo else fit
                 fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
         except KeyboardInterrupt:

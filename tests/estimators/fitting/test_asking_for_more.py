@@ -251,6 +251,24 @@ def test_the_cap_on_clusters_grows_while_all_are_kept() -> None:
     assert model.n_components_ == 30  # the search began with 24
 
 
+def test_other_starts_wait_until_clusters_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: dict[int, set[int]] = {}
+    search = latens.BernoulliMixture._search_from
+
+    def watched(self: Any, model: Any, context: Any, *args: Any) -> Any:
+        self.callbacks = lambda event: tried.setdefault(context.growth, set()).add(event.restart)
+        return search(self, model, context, *args)
+
+    monkeypatch.setattr(latens.BernoulliMixture, "_search_from", watched)
+    monkeypatch.setattr(latens.BernoulliMixture, "_default_size", lambda self, context: 2 * context.growth)
+    chance = np.repeat(np.eye(4), 5, axis=1)[np.repeat(np.arange(4), 60)] * 0.8 + 0.1
+    X = (np.random.default_rng(0).random(chance.shape) < chance).astype(float)
+    model = latens.BernoulliMixture(n_init=3, random_state=0).fit(X)
+    assert model.n_components_ == 4
+    assert tried[1] == tried[2] == {0}  # two were allowed, and then four
+    assert tried[4] == {0, 1, 2}
+
+
 @pytest.mark.parametrize("estimator", [latens.BinaryFactorAnalysis, latens.BernoulliMixture, latens.NoisyOr])
 @pytest.mark.parametrize("seed", [22, 28, 37])  # of which causes ended up to 44 nats lower with more starts
 def test_more_starts_end_no_lower_where_the_cap_grows(

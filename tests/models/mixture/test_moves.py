@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import latens
+from latens.array.packed_symmetric import upper
 from latens.core import Removal, Rows
+from latens.families.normal_wishart import NormalWishart
 from latens.models.mixture.model import Memberships
-from latens.models.mixture.moves import _splits, agglomerated, crossed, deal, gather, rearrange
+from latens.models.mixture.moves import Present, _splits, agglomerated, crossed, deal, gather, rearrange
 from latens.models.mixture.nearby import Move, Nearby
 
 N_EACH = 30
@@ -84,7 +86,7 @@ def test_a_half_that_another_cluster_holds_is_given_back() -> None:
     wrong = label.copy()
     wrong[N_EACH : N_EACH + N_EACH // 2] = 2  # half of the second cluster is held by the third
     q, stats = of_labels(wrong, 3)
-    proposed = [one for one in rearrange(model, q, stats, rows, 3) if not isinstance(one, Removal)]
+    proposed = [one for one in rearrange(Present(model, q, stats, rows), 3) if not isinstance(one, Removal)]
     best = max(proposed, key=bound)
     assert best.n_components == 3
     assert same_groups(labels_of(best), label)
@@ -95,7 +97,7 @@ def test_halves_of_the_last_round_change_no_candidate() -> None:
     model, rows, label = problem()
     q, stats = of_labels(np.minimum(label, 1), 2)
     first, again, fresh = (
-        [one for one in rearrange(model, q, stats, table, 5) if not isinstance(one, Removal)]
+        [one for one in rearrange(Present(model, q, stats, table), 5) if not isinstance(one, Removal)]
         for table in (rows, rows, Rows(rows.x.copy()))
     )
     for one in (again, fresh):
@@ -109,7 +111,7 @@ def test_each_cluster_is_proposed_to_be_taken_out_the_smallest_first() -> None:
     rows = Rows(rows.x)  # halves of another model are not kept with these
     stats = tied.statistics(rows, Memberships(np.eye(2)[np.minimum(label, 1)]))
     q = tied.global_step(tied.prior(2), stats)
-    removed = [one for one in rearrange(tied, q, stats, rows, 2) if isinstance(one, Removal)]
+    removed = [one for one in rearrange(Present(tied, q, stats, rows), 2) if isinstance(one, Removal)]
     assert [one.of.tolist() for one in removed] == [[1], [0]]
     assert all(one.n_components == 1 for one in removed)
 
@@ -117,11 +119,11 @@ def test_each_cluster_is_proposed_to_be_taken_out_the_smallest_first() -> None:
 def test_a_cluster_that_the_others_cannot_replace_is_not_taken_out() -> None:
     model, rows, label = problem()
     q, stats = of_labels(label, 3)
-    assert not [one for one in rearrange(model, q, stats, rows, 3) if one.n_components < 3]
+    assert not [one for one in rearrange(Present(model, q, stats, rows), 3) if one.n_components < 3]
     halved = label.copy()
     halved[:N_EACH:2] = 3  # every other row of the first
     q, stats = of_labels(halved, 4)
-    fewer = [one for one in rearrange(model, q, stats, rows, 4) if one.n_components == 3]
+    fewer = [one for one in rearrange(Present(model, q, stats, rows), 4) if one.n_components == 3]
     assert fewer
     assert all(same_groups(labels_of(getattr(one, "q", one)), label) for one in fewer)
 
@@ -132,7 +134,7 @@ def test_what_clusters_concerned_gain_the_bound_of_all_gains_at_least() -> None:
     for _ in range(30):  # until it settles
         stats = model.statistics(rows, model.local_step(q, rows))
         q = model.global_step(q, stats)
-    near, each = Nearby(model, q, stats, rows), np.eye(2)
+    near, each = Nearby(model, q, rows), np.eye(2)
     splits = [Move((which,), halves, np.eye(2)) for which, halves in halves_of(q, stats)]
     moves = [Move((0, 1), stats, each[[0]] + each[[1]]), Move((1,), stats, np.zeros((0, 2))), *splits]
     settled = near.settled(moves, -1e9)
@@ -151,13 +153,45 @@ def test_a_move_that_changes_nothing_gains_nothing_in_a_fit_that_has_settled() -
     fitted = latens.GaussianMixture(2, prune=False, n_init=1, moves=False, random_state=0).fit(X)
     model, rows, q, stats = fitted._model, fitted._units.enter(Rows(X)), fitted.posterior_, fitted._state.stats
     assert stats.entropy > 10
-    (move,) = Nearby(model, q, stats, rows).settled([Move((0, 1), stats, np.eye(2))], -1e9)
+    (move,) = Nearby(model, q, rows).settled([Move((0, 1), stats, np.eye(2))], -1e9)
     assert move.gain == pytest.approx(0, abs=0.05)
+
+
+def test_gains_are_those_of_the_bound_before_a_fit_has_settled() -> None:
+    """A move that only goes on with the ascent gains what iterations gain, and no nats of memberships before them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2)) + 2.5 * np.repeat([[0.0, 0.0], [1.0, 1.0]], 60, axis=0)
+    fitted = latens.GaussianMixture(2, prune=False, n_init=1, moves=False, random_state=0).fit(X)
+    model, rows = fitted._model, fitted._units.enter(Rows(X))
+    stats = model.statistics(rows, Memberships(np.eye(2)[(rows.x[:, 0] > 0.3).astype(int)]))  # far from settled
+    q = model.global_step(model.prior(2), stats)
+    near = Nearby(model, q, rows)
+    (move,) = near.settled([Move((0, 1), near.stats, np.eye(2))], -1e9)
+    bounds = []
+    for _ in range(12):
+        after = model.statistics(rows, model.local_step(q, rows))
+        q = model.global_step(q, after)
+        bounds.append(sum((model.data_terms(q, after) | model.global_terms(q)).values()))
+    assert bounds[5] - bounds[0] > 1
+    assert bounds[5] - bounds[0] < move.gain < bounds[-1] - bounds[0] + 0.05
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 12])
+def test_evidences_of_pairs_are_those_of_their_sums(d: int) -> None:
+    rng, k = np.random.default_rng(d), 6
+    x = [rng.normal(size=(n, d)) + 3 for n in rng.integers(1, 30, size=k)]
+    counts, sums = np.array([[float(len(one))] for one in x]), np.stack([one.sum(axis=0) for one in x])
+    products = upper(np.stack([one.T @ one for one in x]))
+    prior = NormalWishart(rng.normal(size=(1, d)), np.array([0.3]), np.array([d + 0.5]), 2.0 * np.eye(d)[None])
+    i, j = np.triu_indices(k, 1)
+    together = prior.pair_evidence((counts, sums, products), i, j)
+    expected = prior.evidence(counts[i] + counts[j], sums[i] + sums[j], products[i] + products[j], prior)
+    np.testing.assert_allclose(together, expected, rtol=1e-12)
 
 
 def halves_of(q: Any, stats: Any) -> list[tuple[int, Any]]:
     model, rows, _ = problem()
-    return [(which, halves) for _, which, halves in _splits(model, q, stats, rows, model.local_step(q, rows))]
+    return [(which, halves) for _, which, halves in _splits(Present(model, q, stats, rows))]
 
 
 def test_moves_that_concern_no_cluster_in_common_are_made_together() -> None:
@@ -166,7 +200,7 @@ def test_moves_that_concern_no_cluster_in_common_are_made_together() -> None:
     q, stats = of_labels(pieces, 5)
     stats = model.statistics(rows, model.local_step(q, rows))
     q = model.global_step(q, stats)
-    each, near = np.eye(5), Nearby(model, q, stats, rows)
+    each, near = np.eye(5), Nearby(model, q, rows)
     moves = [Move((i, i + 1), stats, each[[i]] + each[[i + 1]]) for i in (0, 2)]
     settled = near.settled(moves, 0.0)
     together = near.together(settled, 5)
@@ -199,7 +233,7 @@ def test_first_candidates_and_further_ones_are_all_candidates() -> None:
     every = [bound(getattr(one, "q", one)) for one in model.candidates(q, stats, rows, rng, 8)]
     tiers = (model.first_candidates, model.further_candidates)
     assert every == [bound(getattr(one, "q", one)) for tier in tiers for one in tier(q, stats, rows, rng, 8)]
-    joined = next(one for one in gather(model, q, stats, rows) if one.n_components == 5)
+    joined = next(one for one in gather(Present(model, q, stats, rows)) if one.n_components == 5)
     assert bound(joined) > bound(q)
 
 

@@ -52,6 +52,7 @@ class FitSearch:
     tol: float
     n_init: int
     moves: bool
+    n_components: int | None
     init: Any
     learning_method: str = "batch"
     batch_size: int = 1024
@@ -278,7 +279,15 @@ class FitSearch:
             pause=self.pause,
             least=context.least,
             reached=context.reached,
+            enough=limit if self._may_grow(context) else math.inf,
         )
+
+    def _may_grow(self, context: FitContext) -> bool:
+        """Whether more components will be allowed if all of them are kept."""
+        if self.n_components is not None or not isinstance(self.init, str) or context.widest:
+            return False
+        larger = replace(context, growth=2 * context.growth)
+        return self._starting_size(larger) > self._starting_size(context)
 
     def _rough_tolerance(self, n: float) -> float:
         """The tolerance to which an ascent goes before moves are first tried; 0: they wait for the usual one.

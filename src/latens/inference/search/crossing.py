@@ -28,6 +28,7 @@ def crossed_in_turn(
     tol: float,
     *,
     unmoved: bool = False,
+    rest: Callable[[Fit], Sequence[Fit]] | None = None,
 ) -> list[Fit]:
     """Each fit moved and crossed with the best before it; of the results, those that are higher than all before.
 
@@ -35,20 +36,25 @@ def crossed_in_turn(
     them, or with `unmoved` to the first fit alone; `further` makes the rarer moves, of the first fit alone. Each later
     one is crossed with the best so far: `crossed(best, other)` returns the best itself or a higher fit, and whatever is
     above all before it is moved `again`, unless it had its moves. What is done for a fit depends on it and on those
-    before it alone: more starts never end lower.
+    before it alone: more starts never end lower. `rest` gives more fits, once it is told where the first one ended.
     """
-    done, found = list[Fit](), list[Fit]()
+    done, found, others = list[Fit](), list[Fit](), list(fits[1:])
     try:
-        for fit in fits:
-            done.append(fit if unmoved and done else first(fit))
+        done.append(first(fits[0]))
+        found.append(done[0] if _is_over(done[0]) else further(done[0]))
+        others += () if rest is None or _is_over(found[0]) else rest(found[0])
+        if _is_over(found[0]) or any(_is_over(fit) for fit in others):
+            return [*fits, *others, *found]
+        for fit in others:
+            done.append(fit if unmoved else first(fit))
             if _is_over(done[-1]):
-                return [*fits, *done]
-        for fit in done:
-            found.append(_next(found[-1], fit, again, crossed, unmoved) if found else further(fit))
+                return [*fits, *others, *found, *done]
+        for fit in done[1:]:
+            found.append(_next(found[-1], fit, again, crossed, unmoved))
             if _is_over(found[-1]):
                 break
     except KeyboardInterrupt:
-        reached = highest([*found, *done, *fits])
+        reached = highest([*found, *done, *fits, *others])
         return [replace(reached, interrupted=True)]
     if _is_over(found[-1]):  # what was not gone on from may still be the highest
         return [*done, *found]

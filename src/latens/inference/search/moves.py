@@ -1,11 +1,13 @@
 """Moves: posteriors with components deleted, split, merged or swapped, kept only if the bound says so.
 
-And which of several fits moves go on from, by the bounds that they reached.
+And ascents from several starts, and which of them moves go on from, by the bounds that they reached.
 """
 
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,8 +26,11 @@ __all__ = [
     "UNRECORDED",
     "Ascent",
     "Hopeless",
+    "Map",
     "Record",
+    "StartAscent",
     "Unrecorded",
+    "ascend_all",
     "closed_after",
     "distinct",
     "highest",
@@ -36,6 +41,7 @@ __all__ = [
     "longer",
     "records",
     "starts_with_one_more",
+    "until",
 ]
 
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
@@ -49,6 +55,8 @@ LARGEST_LOSS_PER_ROW = 1.5
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
+StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
+Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 
 class Record(Protocol):
@@ -386,3 +394,55 @@ def highest(fits: Sequence[Fit]) -> Fit:
     """The first of those with the highest bound; interrupted or stopped if any of them was."""
     best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
     return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))
+
+
+def until(over: Callable[[], bool], on: OnIteration | None) -> OnIteration:
+    """The same callback, which also stops once the time, or the round, is over."""
+
+    def watch(event: Iteration) -> bool:
+        stop = bool(on and on(event))
+        return stop or over()
+
+    return watch
+
+
+def ascend_all(
+    starts: Sequence[Any],
+    ascent: StartAscent,
+    on_iteration: OnIteration | None = None,
+    *,
+    map_: Map = map,
+    before: int = 0,
+) -> list[Fit]:
+    """Ascent from every start, all fits in the order of these; those that an interrupt or a stop left out are missing.
+
+    Starts are numbered from the number of those `before` them.
+    """
+    if not starts:
+        raise ValueError("no start was given; expected at least one, so try n_init=1.")
+    over, running, done = threading.Event(), set[int](), dict[int, Fit]()
+
+    def one(restart: int, start: Any) -> None:
+        if over.is_set() and restart > before:
+            return
+        running.add(restart)
+        try:
+            done[restart] = fit = ascent(start, until(over.is_set, labelled(on_iteration, restart)))
+            done[restart] = replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
+        finally:
+            running.discard(restart)
+        if fit.interrupted or fit.stopped:
+            over.set()
+
+    interrupted = False
+    try:
+        for _ in map_(one, range(before, before + len(starts)), starts):
+            pass
+    except KeyboardInterrupt:
+        over.set()
+        while running:  # those in other threads end with their current iteration
+            time.sleep(0.005)
+        if not done:
+            raise
+        interrupted = True
+    return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]

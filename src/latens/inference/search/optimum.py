@@ -8,9 +8,7 @@ a row is counted. From what the search finds there it ascends on all rows, and m
 from __future__ import annotations
 
 import math
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -24,7 +22,6 @@ from latens.core import (
     Fading,
     Fit,
     Forgetful,
-    Iteration,
     Loose,
     Movable,
     Proposal,
@@ -42,24 +39,25 @@ from latens.inference.search.moves import (
     UNRECORDED,
     Ascent,
     Hopeless,
+    Map,
     Record,
+    StartAscent,
+    ascend_all,
     closed_after,
     distinct,
     highest,
     improve,
     jumped,
-    labelled,
     leading_at_glance,
     longer,
     records,
+    until,
 )
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Reached", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
 ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
-StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
-Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 NATS_OF_CODES = 1.0  # for each row, that a bound may owe to codes which rows do not find again; fits owe up to .1
 MOST_SETTLED = 3  # times that leaps and moves take turns
@@ -103,6 +101,8 @@ class Search:
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
     least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
     reached: list[Reached] | None = None  # told of the starts that got higher than all before them, after their moves
+    # components of the first start's end from which on no others are tried, where more will be allowed anyway
+    enough: float = math.inf
 
     def on_all(
         self,
@@ -331,8 +331,12 @@ class Search:
         map_: Map = map,
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
-        ascent, others = self._ascend(batches, sweep), list[Fit]()
-        if self.moves and not self.fixed and self.rough_tol > self.tol and isinstance(self.model, Fading):
+        ascent, others, rest = self._ascend(batches, sweep), list[Fit](), None
+        crossing = self.moves and not self.fixed and not screens and isinstance(self.model, Crossing)
+        if crossing and stage and not self.glance and self.enough < math.inf:
+            fits = self._ascended(ascent, starts[:1], notify, map_)
+            rest = partial(self._rest, ascent, starts, notify, map_, fits)
+        elif self.moves and not self.fixed and self.rough_tol > self.tol and isinstance(self.model, Fading):
             first = self._ascend(batches, sweep, self.rough_tol)
             fits = self._found_roughly(first, sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
@@ -346,12 +350,12 @@ class Search:
             return fits
         # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
         chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
-        if isinstance(self.model, Crossing) and not screens and not self.fixed:
+        if crossing:
             options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
             move = partial(self._moved, **options, rare=rare, notify=notify)
             first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
-            crossing, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
-            fits = crossed_in_turn(chosen, first, further, again, crossing, self.tol, unmoved=unmoved)
+            crossed, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
+            fits = crossed_in_turn(chosen, first, further, again, crossed, self.tol, unmoved=unmoved, rest=rest)
             return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
@@ -371,6 +375,14 @@ class Search:
         last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
         # one that was not gone on from may still be the highest
         return [*chosen[:-1], last, *(others if interrupted or stopped else ())]
+
+    def _rest(
+        self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map, fits: list[Fit], end: Fit
+    ) -> list[Fit]:
+        """Ascents from all starts but the first, whose ascent is in `fits`; none where it ended with enough."""
+        if len(starts) < 2 or self._n_living(end.state) >= self.enough:
+            return []
+        return distinct([*fits, *self._ascended(ascent, starts[1:], notify, map_, before=1)], self.tol)[1:]
 
     def _crossing(self, ascent: Ascent, sample: Any, notify: OnIteration | None, best: Fit, other: Fit) -> Fit:
         """The best fit, or what is made of it and another one where that is higher."""
@@ -418,12 +430,13 @@ class Search:
         notify: OnIteration | None,
         map_: Map,
         others: list[Fit] | None = None,
+        before: int = 0,
     ) -> list[Fit]:
-        """Starts to their ends; after a glance, all of which `others` keeps, only those ahead of all before them."""
+        """Starts to their ends, numbered after those `before`; after a glance, into `others`, those that lead go on."""
         # also of a single start: with more of them it must come to the same end
         n_first = min(self.glance, self.max_iter) if self.moves else 0
         steps = n_first or (min(self.pause or self.max_iter, self.max_iter) if self.moves else self.max_iter)
-        fits = ascend_all(starts, lambda start, on: ascent(start, steps, on), notify, map_=map_)
+        fits = ascend_all(starts, lambda start, on: ascent(start, steps, on), notify, map_=map_, before=before)
         if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         ended = list[Fit]()
@@ -520,7 +533,7 @@ class Search:
         options = {} if tol is None else {"tol": tol}
 
         def ascent(start: State, steps: int, on: OnIteration | None) -> Fit:
-            watch = on if self.over is None else _until(self.over, on)
+            watch = on if self.over is None else until(self.over, on)
             ascend = partial(self.ascend, batches, max_iter=steps, sweep=sweep, **options)
             return self.journal.ascend(ascend, start, watch)
 
@@ -543,16 +556,6 @@ def _has_settled(fit: Fit, tol: float) -> bool:
     return bool(abs(fit.trace[-1].elbo - fit.trace[-2].elbo) < tol * max(fit.state.stats.n, 1.0))
 
 
-def _until(over: Callable[[], bool], on: OnIteration | None) -> OnIteration:
-    """The same callback, which also stops once the time, or the round, is over."""
-
-    def watch(event: Iteration) -> bool:
-        stop = bool(on and on(event))
-        return stop or over()
-
-    return watch
-
-
 def best_of(
     starts: Sequence[Any], ascent: StartAscent, on_iteration: OnIteration | None = None, *, map_: Map = map
 ) -> Fit:
@@ -561,37 +564,3 @@ def best_of(
     An interrupt or a callback's stop ends the round: what was found so far is compared.
     """
     return highest(ascend_all(starts, ascent, on_iteration, map_=map_))
-
-
-def ascend_all(
-    starts: Sequence[Any], ascent: StartAscent, on_iteration: OnIteration | None = None, *, map_: Map = map
-) -> list[Fit]:
-    """The same, all fits in the order of their starts; those that an interrupt or a stop left out are missing."""
-    if not starts:
-        raise ValueError("no start was given; expected at least one, so try n_init=1.")
-    over, running, done = threading.Event(), set[int](), dict[int, Fit]()
-
-    def one(restart: int, start: Any) -> None:
-        if over.is_set() and restart:
-            return
-        running.add(restart)
-        try:
-            done[restart] = fit = ascent(start, _until(over.is_set, labelled(on_iteration, restart)))
-            done[restart] = replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
-        finally:
-            running.discard(restart)
-        if fit.interrupted or fit.stopped:
-            over.set()
-
-    interrupted = False
-    try:
-        for _ in map_(one, range(len(starts)), starts):
-            pass
-    except KeyboardInterrupt:
-        over.set()
-        while running:  # those in other threads end with their current iteration
-            time.sleep(0.005)
-        if not done:
-            raise
-        interrupted = True
-    return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]

@@ -61,7 +61,7 @@ class Present:
     @cached_property
     def near(self) -> Nearby | None:
         tells = Nearby.tells(self.model, self.stats, self.sample)
-        return Nearby(self.model, self.q, self.stats, self.sample) if tells else None
+        return Nearby(self.model, self.q, self.sample) if tells else None
 
     @cached_property
     def local(self) -> Any:

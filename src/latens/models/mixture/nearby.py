@@ -66,7 +66,7 @@ class Settled:
 class Nearby:
     """What moves of a mixture gain among the clusters concerned."""
 
-    def __init__(self, model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> None:
+    def __init__(self, model: Mixture, q: MixturePosterior, sample: Rows) -> None:
         self.model, self.q, self.sample = model, q, sample
         self.concentration = float(cast("Dirichlet", model.weights).concentration[0])
         local, joint = model.scored_step(q, sample)
