@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import latens
+from latens.core import Rows
+from latens.models.noisy_or.model import NoisyOrCauses
 
 RNG = np.random.default_rng(0)
 ON = RNG.random((25, 2)) < 0.45  # few rows: parameters are uncertain, and E[p] is not exp E[log p]
@@ -51,6 +53,31 @@ def test_chances_of_noisy_or_are_those_of_its_score(prior: str, d: int) -> None:
     model = fitted(latens.NoisyOr(**TWO, prior=prior), BINARY)
     for row in BINARY[:4]:
         assert filled(model, row, d) == pytest.approx(by_score(model, row, d, np.array([0.0, 1.0])), abs=1e-9)
+
+
+def test_chances_of_many_causes_are_those_of_their_score_where_ones_are_few() -> None:
+    """Of more than 12 causes not all states are listed; both answers sum over all of them for rows like these."""
+    model = fitted(latens.NoisyOr(**{**TWO, "n_components": 14}, n_states=2), BINARY)
+    assert model.score_is_bound_  # of rows with many ones
+    for row in BINARY[:4]:
+        assert filled(model, row, 0) == pytest.approx(by_score(model, row, 0, np.array([0.0, 1.0])), abs=1e-9)
+
+
+def test_chances_of_many_causes_are_near_those_of_their_score_where_ones_are_many() -> None:
+    """The best states are weighed as in the score: by posterior means, not by expected logarithms."""
+    rng = np.random.default_rng(1)
+    strength, on = (rng.random((14, 40)) < 0.4) * 0.8, rng.random((60, 14)) < 0.2
+    X = (rng.random((60, 40)) > 0.95 * np.prod(1 - on[:, :, None] * strength, axis=1)).astype(float)
+    model = fitted(latens.NoisyOr(14, prune=False, n_init=1, random_state=0, n_states=100), X)
+    many = X[X.sum(axis=1) > 12]
+    hidden = many.copy()
+    hidden[:, ::8] = np.nan
+    all_listed = NoisyOrCauses(n_features=40, most_exact=14)  # every one of the 2^14 states
+    rows = Rows(np.nan_to_num(hidden), seen=~np.isnan(hidden))
+    q = model.posterior_
+    exact, _ = all_listed.impute(q, rows, all_listed.local_step(q, rows))
+    assert len(many) > 20
+    assert np.abs(model.impute(hidden) - exact)[np.isnan(hidden)].max() < 0.02
 
 
 @pytest.mark.parametrize("e_step", ["exact", "mean-field"])

@@ -44,6 +44,7 @@ MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_COUNTED = 8192  # rows of a block in which pairs of columns are counted
+N_PART_STEPS = 100  # of the factorisation that parts of rows come from: more of them took as long as ten iterations
 N_RACE = 20  # iterations that tell where causes begin best
 # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
 LEAST_RELATIVE_LEAD = 0.01
@@ -143,8 +144,9 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     -----
     X may be a SciPy sparse matrix, which is never made dense; time grows with its ones. `score_samples` is the log
     probability of each row averaged over the posterior, exact up to 12 causes and, with more, for rows of few ones; for
-    the others it is the sum over the best combinations only, a lower bound of it (``score_is_bound_``). `impute` fills
-    holes with probabilities.
+    the others it is the sum over the best combinations only, a lower bound of it: ``score_is_bound_`` says that rows may
+    be among these. `impute` fills holes with the probabilities that these sums give, over all combinations up to 12
+    causes and with more for rows of few ones, else over the best.
 
     Examples
     --------
@@ -414,7 +416,7 @@ def _column_means(sample: Rows) -> Floats:
 def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
     """(K, D), chances of ones under causes that are non-negative parts of the rows."""
     x: Array = sample.x if is_sparse(sample.x) else filled(sample)
-    parts = positive_parts(x, k, rng)
+    parts = positive_parts(x, k, rng, N_PART_STEPS)
     largest = parts.max(axis=1, keepdims=True)
     return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 

@@ -58,7 +58,7 @@ from latens.array.kernels.noisy_or.states import (
     sum_states,
 )
 from latens.array.special import logsumexp, softplus
-from latens.array.states import all_states
+from latens.array.states import all_states, unpack
 from latens.array.transfer import host, like, total
 from latens.core import Proposal, Rows, Statistics, transient
 from latens.families.beta import Beta
@@ -83,6 +83,8 @@ MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over 
 FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
 FIRST_WIDTH = 3  # times as many states are flipped after these rounds: fewer miss some of the best for good
 TIMES_AS_MANY_STATES = 4  # times as many states are kept where the predictive probability cannot sum over all
+WORK_OF_HOLE = 2**18  # additions for which a missing entry is weighed by all states: a fraction of a millisecond
+HOLES_AT_ONCE = 2**12
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
 
@@ -309,20 +311,15 @@ class NoisyOrCauses:
             return logsumexp(score_all(q.at_means, batch.x, batch.mask))[:, 0]
         ones = self._ones(batch)
         if ones is None or isinstance(ones, OnesOnGpu):
-            return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
+            return logsumexp(self._at_means(q, batch, local.words)[1])[:, 0]
         answer = sum_states(q.at_means, batch.x, batch.mask, ones)
         rest = np.flatnonzero(np.isneginf(answer))  # rows with too many ones to sum over all states
         if len(rest):
-            rows = batch.take(rest)
-            words = np.tile(np.asarray(local.words)[rest], TIMES_AS_MANY_STATES)  # repeated ones are slots to be filled
-            n_rounds = 2 * self.n_rounds
-            words, _ = improve(
-                q.expected, rows.x, rows.mask, rows.ones, words, TIMES_AS_MANY_STATES * self.n_parents, n_rounds
-            )
-            answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, rows.ones, words))[:, 0]
+            answer[rest] = logsumexp(self._at_means(q, batch.take(rest), np.asarray(local.words)[rest])[1])[:, 0]
         return answer.astype(batch.x.dtype, copy=False)
 
     def score_is_bound(self, q: CausePosterior) -> bool:
+        """Whether that of some rows may be: with this many causes the others are those of few ones."""
         return q.n_components > max(MOST_ENUMERATED, self.most_exact)
 
     def row_bounds(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
@@ -332,24 +329,51 @@ class NoisyOrCauses:
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
         """Chance of a one in each column, and its variance.
 
-        Unless `score_is_bound`, all states are weighed at posterior means, as in `log_predictive`; else those of
-        `local`, as they are there.
+        States are weighed at posterior means, as in `log_predictive`. Of many causes these are the best ones; a missing
+        entry of a row with few ones is weighed by all of them all the same.
         """
-        listed: States = local
-        if not self.score_is_bound(q):
-            listed = States.at(None, q.n_components, score_all(q.at_means, batch.x, batch.mask))
-        xp, chance = array_namespace(listed.chance), listed.chance
         log_zero, log_leak = (np.log1p(-np.minimum(part.mean, 1 - 1e-16)) for part in (q.causes, q.leak))
-        if listed.words is None:
-            one = chance @ like(-np.expm1(log_leak + all_states(listed.k) @ log_zero), chance)
-        else:
-            bits, each = listed.bits, like(log_zero, chance)
-            zero = sum(
-                chance[:, c][:, None] * xp.exp(bits[:, c, :] @ each + like(log_leak, chance))
-                for c in range(chance.shape[1])
-            )
-            one = xp.ones_like(zero) - zero
-        return one, one * (1 - one)
+        if not self.score_is_bound(q):
+            chance = States.at(None, q.n_components, score_all(q.at_means, batch.x, batch.mask)).chance
+            one = chance @ like(-np.expm1(log_leak + all_states(q.n_components) @ log_zero), chance)
+            return one, one * (1 - one)
+        words, score = self._at_means(q, batch, local.words)
+        xp = array_namespace(score)
+        chance = xp.exp(score - logsumexp(score))
+        each, zero = like(log_zero, chance), like(np.zeros(1), chance)
+        for c in range(chance.shape[1]):
+            bits = unpack(words[:, c : c + 1], q.n_components, chance)[:, 0, :]
+            zero = zero + chance[:, c : c + 1] * xp.exp(bits @ each + like(log_leak, chance))
+        if batch.seen is not None and meets_kernels(batch.x):
+            self._sum_holes(q, batch, zero)
+        return 1 - zero, zero * (1 - zero)
+
+    def _sum_holes(self, q: CausePosterior, batch: Rows, zero: Array) -> None:
+        """Chances that missing entries are 0, by all states, into `zero`: how much less likely a row is with a 0 there.
+
+        Those of rows with many ones stay as they are.
+        """
+        with_holes = np.flatnonzero(~np.all(batch.seen, axis=1))
+        rows = batch.take(with_holes)
+        whole = sum_states(q.at_means, rows.x, rows.mask, rows.ones, WORK_OF_HOLE)
+        at, column = np.nonzero(~np.asarray(rows.seen) & np.isfinite(whole)[:, None])
+        for start in range(0, len(at), HOLES_AT_ONCE):
+            own, j = at[start : start + HOLES_AT_ONCE], column[start : start + HOLES_AT_ONCE]
+            seen = np.array(rows.seen)[own]
+            seen[np.arange(len(own)), j] = True
+            dark = replace(rows.take(own), seen=seen)
+            log_chance = sum_states(q.at_means, dark.x, dark.mask, dark.ones, WORK_OF_HOLE)
+            zero[with_holes[own], j] = np.exp(np.minimum(log_chance - whole[own], 0.0))
+
+    def _at_means(self, q: CausePosterior, batch: Rows, words: Array) -> tuple[Array, Array]:
+        """The best states of rows, found from those listed, and their scores at posterior means."""
+        ones = self._ones(batch)
+        if ones is None or isinstance(ones, OnesOnGpu):
+            return words, score_kept(q.at_means, batch.x, batch.mask, ones, words)
+        words, n_parents = np.tile(words, TIMES_AS_MANY_STATES), TIMES_AS_MANY_STATES * self.n_parents
+        # repeated states are slots to be filled
+        words, _ = improve(q.at_means, batch.x, batch.mask, ones, words, n_parents, 2 * self.n_rounds)
+        return words, score_kept(q.at_means, batch.x, batch.mask, ones, words)
 
     def reconstruct(self, q: CausePosterior, codes: Array) -> Array:
         """Chance of a one when each cause is on with the given chance, independently."""

@@ -129,14 +129,17 @@ def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu |
     return improve(effects, x, mask, ones, words, 1, 0)[1]
 
 
-def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
-    """(n,), log chance of each row summed over all states; -inf for rows of too many ones. Effects are of points."""
+def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones, most: int = MOST_WORK) -> Floats:
+    """(n,), log chance of each row summed over all states; -inf for those that need more than so many additions.
+
+    Effects are of points.
+    """
     from latens.array.kernels.noisy_or.states_numba import cover_ones
 
     indptr, indices, first, flash, theta, cost, _, _ = _arguments(effects, mask, ones)
     on = np.ascontiguousarray(expit(effects.odds).T)
     weight = np.exp(effects.profile + np.logaddexp(0.0, effects.odds).sum(axis=1))
-    rows = cover_ones(indptr, indices, first, flash, theta, cost, weight, on, MOST_WORK)
+    rows = cover_ones(indptr, indices, first, flash, theta, cost, weight, on, most)
     return np.asarray(rows + _base(effects, x, mask))
 
 
