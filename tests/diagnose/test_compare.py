@@ -12,6 +12,7 @@ import pytest
 from markupsafe import escape
 
 import latens
+from latens.estimators.fitted_parts import fitted_parts
 from latens.errors import RowsOfFit
 
 
@@ -172,3 +173,14 @@ def test_classes_and_views_of_the_same_mixed_frame_are_compared_whatever_the_ord
     )
     with pytest.raises(ValueError, match="rows with different means"):
         latens.compare({"other": other, "views": views})
+
+
+def test_fits_of_the_same_rows_are_compared_however_their_origins_are_rounded() -> None:
+    """Origins are means on a grid, which differs with the unit that a model takes: 749 and 749.125 of proline."""
+    from sklearn.datasets import load_wine
+
+    X = load_wine().data
+    full = latens.GaussianMixture(3, random_state=0, n_init=1, max_iter=20).fit(X)
+    factors = latens.FactorAnalysis(3, prior="ard", random_state=0).fit(X)
+    assert fitted_parts(full).units.origin[-1] != fitted_parts(factors).units.origin[-1]  # else this could not fail
+    assert latens.compare({"full": full, "factors": factors}).by == "bound"

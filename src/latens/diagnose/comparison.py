@@ -25,6 +25,7 @@ from latens.errors import RowsOfFit, warn
 from latens.estimators.fitted_parts import entries_of, fitted_parts, has_fitted_parts
 from latens.estimators.fitting.checkpoints import checkpoint_folder
 from latens.estimators.information_criteria import row_weights
+from latens.estimators.rows.units import Units
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.scale.scan import Scan
 from latens.system.atomic_write import replacing
@@ -263,17 +264,23 @@ def _rows_of_fit(model: Any) -> dict[str, Any]:
     return {
         "rows": None if parts is None else float(round(parts.state.stats.n, 6)),
         "column names": None if names is None or hasattr(model, "coef_") else tuple(map(str, names)),
-        "origin": _origins(model, parts.units.origin) if centred and parts is not None else None,
+        "origin": _origins(model, parts.units) if centred and parts is not None else None,
     }
 
 
-def _origins(model: Any, origin: Any) -> dict[str, float]:
+def _origins(model: Any, units: Units) -> dict[str, tuple[float, float]]:
+    """By column: where its origin lies, and how far from the mean of its rows that may be, since it is rounded."""
     names, _ = _column_names(model._features_by_view())
-    return dict(zip(names, np.asarray(origin, dtype=float).tolist(), strict=True))
+    origin = np.asarray(units.origin, dtype=float)
+    rounded = ORIGIN_GRID * np.exp2(np.broadcast_to(units.exponent, origin.shape).astype(float))
+    return dict(zip(names, zip(origin.tolist(), rounded.tolist(), strict=True), strict=True))
 
 
 def _close(a: Floats, b: Floats) -> bool:
-    return bool(np.all(np.abs(a - b) <= SAME_ORIGIN * np.maximum(np.abs(a), np.abs(b)) + np.finfo(float).tiny))
+    """Whether origins (D, 2), and how far they are rounded, may be of the same rows."""
+    size = np.maximum(np.abs(a[:, 0]), np.abs(b[:, 0]))
+    may_differ = np.minimum(a[:, 1], b[:, 1]) + SAME_ORIGIN * size + np.finfo(float).tiny
+    return bool(np.all(np.abs(a[:, 0] - b[:, 0]) <= may_differ))
 
 
 def _densities(
@@ -363,7 +370,7 @@ def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
         facts = _rows_of_fit(model)
         if facts["rows"] != n or facts["origin"] is None or means.shape != (len(facts["origin"]),):
             continue
-        origin = np.array(list(facts["origin"].values()))
+        origin = np.array([place for place, _ in facts["origin"].values()])
         if np.all(np.abs(origin - means) <= ORIGIN_GRID * spread):
             warn(
                 RowsOfFit(

@@ -110,8 +110,32 @@ def test_clusters_of_a_scan_are_predicted_block_by_block() -> None:
     scan = latens.scan(x, block_rows=90)
     np.testing.assert_array_equal(np.asarray(model.predict(scan)), model.predict(x))
     np.testing.assert_array_equal(np.asarray(model.predict_proba(scan)), model.predict_proba(x))
-    means, deviations = next(iter(model.transform(scan, return_std=True)))
-    assert means.shape == deviations.shape == (90, model.n_components_)
+
+
+@pytest.mark.parametrize("ask", ["transform", "impute", "predict"])
+def test_means_and_deviations_of_a_scan_are_two_answers_as_of_rows_in_memory(ask: str) -> None:
+    """Two blocks, so that blocks could be taken for means and deviations."""
+    x = rows("factors")
+    if ask == "predict":
+        model: Any = latens.BayesianLinearRegression().fit(x[:, 1:], x[:, 0])
+        x = x[:, 1:]
+    else:
+        model = latens.FactorAnalysis(2, random_state=0).fit(x)
+        x = np.where(np.arange(x.size).reshape(x.shape) % 17 == 0, np.nan, x)
+    scan = latens.scan(x, block_rows=-(-len(x) // 2))
+    assert scan.n_blocks == 2
+    answers = getattr(model, ask)(scan, return_std=True)
+    for lazy, expected in zip(answers, getattr(model, ask)(x, return_std=True), strict=True):
+        np.testing.assert_allclose(np.asarray(lazy), expected, rtol=0, atol=1e-12)
+
+
+def test_what_a_method_does_not_take_is_refused_before_blocks_are_read() -> None:
+    x = rows("factors")
+    model, scan = latens.FactorAnalysis(2, random_state=0).fit(x), latens.scan(x, block_rows=90)
+    with pytest.raises(TypeError, match=r"FactorAnalysis.transform\(\) got an unexpected keyword argument 'nonsense'"):
+        model.transform(scan, nonsense=3)
+    with pytest.raises(ValueError, match="return_cov=True is answered for rows in memory"):
+        model.transform(scan, return_cov=True)
 
 
 def test_kinds_and_levels_of_columns_are_found_in_all_blocks() -> None:

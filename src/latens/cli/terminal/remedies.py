@@ -22,6 +22,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"sample_weight(?= adds up)", "the column of --weights"),
     (r"X_test(?= looks like)", "--data"),
     (r"leave X_test out", "leave --data out"),
+    (r"[Pp]ass X_test=rows that (neither|no fit) (has seen)", r"give --data FILE with rows that \1 \2"),
     (r"Raise max_iter or tol", "Raise --max-iter"),
     (r"used all max_time=\S+ seconds", "used all of --max-time"),
     (r"Raise max_time", "Raise --max-time"),

@@ -49,25 +49,28 @@ class _Blocks:
     """Answers by block, each a function of its number."""
 
     n_blocks: int
-    answer: Callable[[int], Any]  # (n, K), or that and standard deviations
+    answer: Callable[[int], Sequence[Any]]  # (n, K) each: means, and maybe standard deviations
     row_names: Callable[[int], Any]  # (n,), None where rows have none
     identity: Callable[[int], Any]  # tells the rows of a block from others, without their answer
 
 
 def _blocks_of(answers: Any, X: Any) -> _Blocks:
-    if isinstance(answers, LazyRows):
-        scan = answers.scan
-        return _Blocks(len(answers), answers.part, scan.names_of_rows, scan.identity)
-    if is_dask(answers):
+    each = answers if isinstance(answers, tuple) else (answers,)
+    if isinstance(each[0], LazyRows):
+        scan = each[0].scan
+        return _Blocks(
+            len(each[0]), lambda number: [lazy.part(number) for lazy in each], scan.names_of_rows, scan.identity
+        )
+    if is_dask(each[0]):
         named = hasattr(X, "partitions") and hasattr(X, "columns")
         return _Blocks(
-            answers.numblocks[0],
-            lambda number: answers.blocks[number].compute(),
+            each[0].numblocks[0],
+            lambda number: [lazy.blocks[number].compute() for lazy in each],
             lambda number: np.asarray(X.partitions[number].index.compute()) if named else None,
             lambda number: X.name if hasattr(X, "name") else X._name,
         )
     index = getattr(X, "index", None)
-    return _Blocks(1, lambda _: answers, lambda _: index if hasattr(index, "to_numpy") else None, lambda _: answers)
+    return _Blocks(1, lambda _: each, lambda _: index if hasattr(index, "to_numpy") else None, lambda _: answers)
 
 
 def _write(blocks: _Blocks, names: Sequence[str], about: Any, folder: Path) -> Path:
@@ -96,8 +99,8 @@ def _write(blocks: _Blocks, names: Sequence[str], about: Any, folder: Path) -> P
     return folder
 
 
-def _columns(answer: Any, names: Sequence[str]) -> dict[str, Any]:
-    mean, *std = answer if isinstance(answer, tuple) else (answer,)
+def _columns(answers: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    mean, *std = answers
     columns = dict(zip(names, host(np.asarray(mean)).T, strict=True))
     for spread in std:
         columns |= dict(zip([f"{name}_std" for name in names], host(np.asarray(spread)).T, strict=True))

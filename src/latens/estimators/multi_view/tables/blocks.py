@@ -20,7 +20,7 @@ from latens.estimators.multi_view.tables.input import is_in_blocks
 from latens.estimators.multi_view.tables.row_names import group_numbers, groups_in_blocks
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.rows.exposures import ExposureColumn
-from latens.estimators.rows.lazy import LazyRows
+from latens.estimators.rows.lazy import answers_of_blocks
 from latens.estimators.rows.source_checks import check_columns, compare_names
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
@@ -60,7 +60,7 @@ def in_view_blocks(method: Method) -> Method:
             if names is not None and set(names) & set(features):  # else features of the fit had no names
                 compare_names(list(features), list(names))
         blocks = ViewBlocks(scans, bool(self.layout_.groups))
-        return LazyRows(lambda block: method(self, block.views, **{**asked, **block.known}), blocks)
+        return answers_of_blocks(lambda block: method(self, block.views, **{**asked, **block.known}), blocks, asked)
 
     return cast("Method", answer)
 
