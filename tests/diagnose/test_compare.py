@@ -12,8 +12,8 @@ import pytest
 from markupsafe import escape
 
 import latens
-from latens.estimators.fitted_parts import fitted_parts
 from latens.errors import RowsOfFit
+from latens.estimators.fitted_parts import fitted_parts
 
 
 @cache

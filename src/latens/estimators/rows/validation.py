@@ -189,10 +189,17 @@ def binary_rows(rows: Rows, binarize: float | None) -> Rows:
     if not bool(xp.any(odd)):
         return rows
     n_odd = int(xp.sum(xp.astype(odd, xp.int64)))
+    remedy = f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused."
+    if not is_sparse(rows.x) and (levels := _levels_above(rows, cut)):
+        low, high = levels
+        remedy = (
+            f"All of them are 1 now, since X holds {low:g} and {high:g} only: if {high:g} means yes, pass "
+            f"(X == {high:g}), with NaN where it is missing."
+        )
     warn(
         ValuesCut(
             f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0.",
-            f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused.",
+            remedy,
         )
     )
     if not is_sparse(rows.x):
@@ -200,6 +207,16 @@ def binary_rows(rows: Rows, binarize: float | None) -> Rows:
     x = csr_array((ones, rows.x.indices, rows.x.indptr), shape=rows.x.shape, copy=True)
     x.eliminate_zeros()
     return replace(rows, x=x)
+
+
+def _levels_above(rows: Rows, cut: float) -> tuple[float, float] | None:
+    """The two values that all entries have, both above the cut; None where there are others."""
+    xp = array_namespace(rows.x)
+    seen = xp.ones_like(rows.x, dtype=xp.bool) if rows.seen is None else rows.seen
+    low = float(xp.min(xp.where(seen, rows.x, xp.full_like(rows.x, xp.inf))))
+    high = float(xp.max(xp.where(seen, rows.x, xp.full_like(rows.x, -xp.inf))))
+    only_two = bool(xp.all((rows.x == low) | (rows.x == high) | ~seen))
+    return (low, high) if cut < low < high and only_two else None
 
 
 def _first_odd(x: Array) -> str:
@@ -277,7 +294,22 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if found is None:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        if getattr(estimator, "binary", False) and (asked := _yes_of(X)) is not None:
+            raise kind(f"{found}; give 1 where it is so and 0 elsewhere, {asked}.") from error
         raise kind(f"{found} ({error}); drop such columns, {_drop_line(X)}, {_text_remedy(estimator)}.") from error
+
+
+def _yes_of(X: Any) -> str | None:
+    """What makes zeros and ones of a table of two words, such as yes and no, in each column; None for other tables."""
+    if not hasattr(X, "iloc"):
+        return None
+    words = [{str(value) for value in X.iloc[:, j].dropna()} for j in range(X.shape[1])]
+    if not words or any(len(pair) > 2 for pair in words):
+        return None
+    every = sorted(set().union(*words), key=str.casefold)
+    if len(every) == 2:  # yes comes after no, y after n, true after false
+        return f"such as (X == {every[1]!r}).astype(float).mask(X.isna())"
+    return "column by column, such as X['member'] == 'yes'; or read the file by latens.read, which does so"
 
 
 def _text_remedy(estimator: Any) -> str:
