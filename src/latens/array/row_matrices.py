@@ -137,8 +137,9 @@ def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Arra
     (n, k), rows = drive.shape, max(len(gram), len(diagonal))
     spread, volume = np.empty((k, k, rows), drive.dtype), np.empty(rows, drive.dtype)
     mean = np.empty((k, n), drive.dtype)
-    problem = (np.ascontiguousarray(part.T) for part in (drive, gram, diagonal))
-    normal_columns(*problem, mean, spread, volume, N_SIDE)
+    problem = (np.ascontiguousarray(part.T) for part in (drive, gram))
+    added = np.require(diagonal.T, requirements=["C", "W"])  # for a broadcast one the loop would be compiled once more
+    normal_columns(*problem, added, mean, spread, volume, N_SIDE)
     return mean.T, spread.transpose(2, 0, 1), volume
 
 

@@ -153,7 +153,7 @@ class JensenNoisyOr:
             weight /= weight.sum(axis=1, keepdims=True)
         else:
             on, weight = warm.on.copy(), warm.weight.copy()
-        drive = np.broadcast_to(drive, on.shape)
+        drive = np.array(np.broadcast_to(drive, on.shape), order="C")  # a view would have the loop compiled once more
         weigh_ones(bounds, columns, rate, leak, drive, on, weight, self.n_sweeps, self.n_inner)
         return Attributions(on, weight, q)
 

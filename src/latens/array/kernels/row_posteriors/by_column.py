@@ -15,5 +15,5 @@ def by_column(x: Array, beside: Array) -> tuple[Floats, Floats]:
 
 
 def whole(*each: Array) -> list[Floats]:
-    """Arrays without gaps."""
-    return [np.ascontiguousarray(one, dtype=np.float64) for one in each]
+    """Arrays without gaps that may be written to: for others, such as broadcast ones, loops are compiled once more."""
+    return [np.require(one, np.float64, ["C", "W"]) for one in each]
