@@ -190,10 +190,16 @@ def _doubt_renamed(rows: Rows, part: Floats, known: set[int], names: Sequence[st
     """Columns such as a country beside its code: each level of one goes with one of the other, in whatever order."""
     part = part[:: -(-len(part) // MOST_PAIRED)]
     head = part[:LEAST_ROWS]
+    at = [j for j in np.flatnonzero((np.isnan(head) | (head == np.round(head))).all(axis=0)).tolist() if j not in known]
+    # of most columns it is enough to see which of the first rows have the values of the first three
+    looks = np.packbits(
+        np.concatenate([np.isnan(head[:, at]), *(head[:, at] == head[i, at] for i in range(3))]), axis=0
+    )
+    n_alike = Counter(looks[:, i].tobytes() for i in range(len(at)))
     first: dict[bytes, int] = {}
     pairs = []
-    for j in np.flatnonzero((np.isnan(head) | (head == np.round(head))).all(axis=0)).tolist():
-        numbered = None if j in known else _by_appearance(part[:, j])
+    for look, j in zip(looks.T, at, strict=True):
+        numbered = None if n_alike[look.tobytes()] == 1 else _by_appearance(part[:, j])
         if numbered is None:
             continue
         i = first.setdefault(numbered.tobytes(), j)
