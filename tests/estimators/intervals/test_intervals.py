@@ -389,32 +389,6 @@ def test_what_cannot_be_sampled_is_refused(model: Any, options: dict, message: s
         model.intervals(X, method="gibbs", **options)
 
 
-def test_rows_that_count_twice_are_sampled_as_two_rows() -> None:
-    X, _ = two_clusters(5.0, 60)
-    weight = np.where(np.arange(len(X)) < 20, 2.0, np.where(np.arange(len(X)) < 25, 0.0, 1.0))
-    twice = np.repeat(X, weight.astype(int), axis=0)
-    tables = [
-        quietly(latens.GaussianMixture(2, random_state=0).fit, rows, **options).intervals(
-            rows, method="gibbs", **options
-        )
-        for rows, options in ((X, {"sample_weight": weight}), (twice, {}))
-    ]
-    np.testing.assert_allclose(tables[0]["std"], tables[1]["std"], rtol=0.15)
-
-
-@pytest.mark.parametrize("weight_prior", ["dirichlet", "dirichlet_process"])
-def test_clusters_with_holes_are_sampled(weight_prior: str) -> None:
-    """Draws agree with response where clusters are separate; empty rows, which no fit counts, are no hindrance."""
-    X, _ = two_clusters(6.0, 200)
-    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
-    X[5] = np.nan
-    model = quietly(latens.GaussianMixture(2, weight_prior=weight_prior, random_state=0).fit, X)
-    tables = [quietly(model.intervals, X, method=method) for method in ("gibbs", "response")]
-    assert tables[0]["parameter"] == tables[1]["parameter"]
-    ratio = np.array(tables[0]["std"]) / np.array(tables[1]["std"])
-    assert 0.9 < np.median(ratio) < 1.15
-
-
 def test_a_stream_that_keeps_no_rows_is_not_sampled() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 1)) @ rng.normal(size=(1, 4)) + rng.normal(size=(80, 4))

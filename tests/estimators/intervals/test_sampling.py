@@ -99,3 +99,29 @@ def test_chains_that_have_not_met_go_on_longer(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "DISAGREEMENT", 0.0)
     model.intervals(X, method="gibbs")
     assert sweeps == [3] * 4 + [12] * 4
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rows_that_count_twice_are_sampled_as_two_rows() -> None:
+    X = two_told(5.0, 60)[1]
+    weight = np.where(np.arange(len(X)) < 20, 2.0, np.where(np.arange(len(X)) < 25, 0.0, 1.0))
+    twice = np.repeat(X, weight.astype(int), axis=0)
+    tables = [
+        latens.GaussianMixture(2, random_state=0).fit(rows, **options).intervals(rows, method="gibbs", **options)
+        for rows, options in ((X, {"sample_weight": weight}), (twice, {}))
+    ]
+    np.testing.assert_allclose(tables[0]["std"], tables[1]["std"], rtol=0.15)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weight_prior", ["dirichlet", "dirichlet_process"])
+def test_clusters_with_holes_are_sampled(weight_prior: str) -> None:
+    """Draws agree with response where clusters are separate; empty rows, which no fit counts, are no hindrance."""
+    X = two_told(6.0, 200)[1]
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    X[5] = np.nan
+    model = latens.GaussianMixture(2, weight_prior=weight_prior, random_state=0).fit(X)
+    tables = [model.intervals(X, method=method) for method in ("gibbs", "response")]
+    assert tables[0]["parameter"] == tables[1]["parameter"]
+    ratio = np.array(tables[0]["std"]) / np.array(tables[1]["std"])
+    assert 0.9 < np.median(ratio) < 1.15

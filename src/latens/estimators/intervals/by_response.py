@@ -94,17 +94,17 @@ class ByResponse(DataOfFit):
         own, shares = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_all, of_all))
         find = value_finder(own)
 
-        def told(q: Any) -> Floats:
+        def numbers_at(q: Any) -> Floats:
             """Numbers of one column each, or of none; last those that shares are made of."""
             by_column = find({**self._moving_numbers(q, stats), **self._points_beside(q)})
             return np.append(by_column, self._share_parts(q)) if shares else by_column
 
         step = STEP_OF_SHARES if shares else STEP
         if axes is None:
-            slopes = response.jacobian(told, step)
+            slopes = response.jacobian(numbers_at, step)
         else:
-            still = response.jacobian(lambda q: told(axes.turned(q)), step)
-            slopes = still + axes.along_turns(told) @ axes.turns(response.chart)
+            still = response.jacobian(lambda q: numbers_at(axes.turned(q)), step)
+            slopes = still + axes.along_turns(numbers_at) @ axes.turns(response.chart)
         jacobian = np.empty((len(numbers), response.chart.size))
         jacobian[~of_all] = slopes[: len(own)]
         if shares:

@@ -41,8 +41,8 @@ DISAGREEMENT = 1.1  # R-hat above which chains have not met
 class Drawn(NamedTuple):
     numbers: list[PublishedNumber]
     answer: Answer
-    note: str  # of the chains
-    met: bool  # whether they agree
+    note: str  # on the chains
+    agree: bool  # whether chains do
 
 
 class BySampling(ByResponse):

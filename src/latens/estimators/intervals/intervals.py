@@ -184,7 +184,7 @@ class Intervals(BySampling):
                 drawn = None if reason else self._gibbs_answer(self._numbers(), X, fit_params)
                 if drawn is None:
                     note = f"{note}, but not sampled: {reason}."
-                elif drawn.met:
+                elif drawn.agree:
                     method, numbers, answer = "gibbs", drawn.numbers, drawn.answer
                     note = f"{note}: sampled. {drawn.note}"
                 else:  # draws say nothing sound of any component, the optimum of those that no other fit questions

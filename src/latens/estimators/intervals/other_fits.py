@@ -60,11 +60,11 @@ def with_other_fits(
     """
     k, kinds = len(names), _kinds_of_each(len(names), numbers, entered, std)
     nats, why = np.full(k, math.inf), [""] * k
-    told: dict[int, Mapping[str, Any]] = {}  # one end may be that of all components
+    publications: dict[int, Mapping[str, Any]] = {}  # one end may be that of all components
     for fit in sorted(fits, key=lambda fit: fit.nats, reverse=True):  # what is said last is of the likeliest
-        if id(fit.end) not in told:
-            told[id(fit.end)] = publish(fit.end.q, fit.end.stats)
-        missing, changed = _compared(told[id(fit.end)], kinds, fit.component, signed)
+        if id(fit.end) not in publications:
+            publications[id(fit.end)] = publish(fit.end.q, fit.end.stats)
+        missing, changed = _compared(publications[id(fit.end)], kinds, fit.component, signed)
         back = fit.component not in (missing, *changed)
         nats[fit.component] = min(nats[fit.component], fit.nats_at_once if back else fit.nats)
         nats[missing] = min(nats[missing], fit.nats)

@@ -231,8 +231,8 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
         rows = np.flatnonzero(blocks.gathered(there.astype(float)))
         at = blocks.slots.ravel()[rows]
         side.append((column[at], rows, place[at]))
-        met = np.flatnonzero(there[border])
-        corner[met, place[border[met]]] = column[border[met]]
+        beside = np.flatnonzero(there[border])
+        corner[beside, place[border[beside]]] = column[border[beside]]
     inner, corner = 0.5 * (inner + np.swapaxes(inner, 1, 2)), 0.5 * (corner + corner.T)
     values, rows, columns = (
         np.concatenate([np.zeros(0), *each]) for each in (zip(*side, strict=True) if side else [()] * 3)
@@ -260,9 +260,9 @@ def _border_products(product: Product, blocks: Blocks) -> Iterator[tuple[Floats,
             known = component[border[alike]][order]
             at = np.minimum(np.searchsorted(known, component), len(known) - 1)
             place = np.where(known[at] == component, alike[order][at], -1)
-            column, told = product(v), np.where(place >= 0, sizes[border[place]], 0.0)  # sizes of its own component
+            column, size = product(v), np.where(place >= 0, sizes[border[place]], 0.0)  # sizes of its own component
             error = LARGEST_RELATIVE_ERROR * np.abs(column) + LEAST_RELATIVE_ENTRY_TOGETHER * np.abs(column).max()
-            if not np.any(column[place < 0]) and np.all(np.abs(product(sizes) - told * column) <= error):
+            if not np.any(column[place < 0]) and np.all(np.abs(product(sizes) - size * column) <= error):
                 yield column, place
                 continue
         for i in alike:
