@@ -252,11 +252,11 @@ def test_the_cap_on_clusters_grows_while_all_are_kept() -> None:
 
 
 def test_other_starts_wait_until_clusters_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: dict[int, set[int]] = {}
+    starts: dict[int, set[int]] = {}
     search = latens.BernoulliMixture._search_from
 
     def watched(self: Any, model: Any, context: Any, *args: Any) -> Any:
-        self.callbacks = lambda event: tried.setdefault(context.growth, set()).add(event.restart)
+        self.callbacks = lambda event: starts.setdefault(context.growth, set()).add(event.restart)
         return search(self, model, context, *args)
 
     monkeypatch.setattr(latens.BernoulliMixture, "_search_from", watched)
@@ -265,8 +265,8 @@ def test_other_starts_wait_until_clusters_are_not_all_kept(monkeypatch: pytest.M
     X = (np.random.default_rng(0).random(chance.shape) < chance).astype(float)
     model = latens.BernoulliMixture(n_init=3, random_state=0).fit(X)
     assert model.n_components_ == 4
-    assert tried[1] == tried[2] == {0}  # two were allowed, and then four
-    assert tried[4] == {0, 1, 2}
+    assert starts[1] == starts[2] == {0}  # two were allowed, and then four
+    assert starts[4] == {0, 1, 2}
 
 
 @pytest.mark.parametrize("estimator", [latens.BinaryFactorAnalysis, latens.BernoulliMixture, latens.NoisyOr])

@@ -42,10 +42,10 @@ def test_more_starts_never_end_lower() -> None:
 
 
 def test_other_starts_are_asked_for_once_the_first_has_ended() -> None:
-    told: list[float] = []
+    ends: list[float] = []
 
     def rest(end: Fit) -> list[Fit]:
-        told.append(end.elbo)
+        ends.append(end.elbo)
         return [fit(-2.0), fit(3.0)]
 
     def rises(one: Fit) -> Fit:
@@ -53,7 +53,7 @@ def test_other_starts_are_asked_for_once_the_first_has_ended() -> None:
 
     alone = crossed_in_turn([fit(1.0)], rises, rises, same, first_gains, 1e-6, unmoved=True, rest=rest)
     at_once = crossed_in_turn([fit(1.0), fit(-2.0), fit(3.0)], rises, rises, same, first_gains, 1e-6, unmoved=True)
-    assert told == [3.0]
+    assert ends == [3.0]
     assert [one.elbo for one in alone] == [one.elbo for one in at_once] == [3.0, 8.0]
 
 

@@ -284,7 +284,8 @@ class FitSearch:
 
     def _may_grow(self, context: FitContext) -> bool:
         """Whether more components will be allowed if all of them are kept."""
-        if self.n_components is not None or not isinstance(self.init, str) or context.widest:
+        searched = self.n_components is None and isinstance(self.init, str) and self.learning_method == "batch"
+        if not searched or context.widest:
             return False
         larger = replace(context, growth=2 * context.growth)
         return self._starting_size(larger) > self._starting_size(context)

@@ -222,7 +222,7 @@ class Search:
 
     def gain(self, rows: Rows, starts: Sequence[State]) -> float | None:
         """How far components raise the bound of these rows above that of the fewest; None where time was over."""
-        fit = replace(self, alone=None, reached=None).on_all([rows], rows, starts)
+        fit = replace(self, alone=None, reached=None, enough=math.inf).on_all([rows], rows, starts)
         without = None if fit.interrupted or fit.stopped else self._with_fewest(fit, self._ascend([rows]))
         if any(one is not None and (one.interrupted or one.stopped) for one in (fit, without)):
             return None
