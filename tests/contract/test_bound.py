@@ -37,10 +37,10 @@ def test_bound_never_falls_in_a_thousand_fits(holes: bool) -> None:
         assert checks.fall(checks.random_fit(case, case.build, 10_000 + seed, holes, max_iter=40)) < ROUNDING
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_bound_is_below_the_exact_evidence(case: Case, holes: bool, seed: int) -> None:
-    gap = checks.gap_to_the_evidence(case, case.build, seed, holes, steps=25)
-    assert -1e-9 < gap < 8  # the upper end: it is that evidence it is below
+def test_bound_is_below_the_exact_evidence(case: Case, holes: bool) -> None:
+    for seed in range(case.most_components):  # a component more each time
+        gap = checks.gap_to_the_evidence(case, case.build, seed, holes, steps=25)
+        assert -1e-9 < gap < 8  # the upper end: it is that evidence it is below
 
 
 @pytest.mark.slow
