@@ -144,8 +144,8 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     -----
     X may be a SciPy sparse matrix, which is never made dense; time grows with its ones. `score_samples` is the log
     probability of each row averaged over the posterior, exact up to 12 causes and, with more, for rows of few ones; for
-    the others it is the sum over the best combinations only, a lower bound of it: ``score_is_bound_`` says that rows
-    may be among these. `impute` fills holes with the probabilities that these sums give, over all combinations up to 12
+    the others it is the sum over the best combinations only, a lower bound of it: ``score_is_bound_`` says that there
+    may be such rows. `impute` fills holes with the probabilities that these sums give, over all combinations up to 12
     causes and with more for rows of few ones, else over the best.
 
     Examples

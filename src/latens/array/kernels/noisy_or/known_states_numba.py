@@ -34,8 +34,8 @@ __all__ = [
     "FLIPS",
     "FOUND",
     "LIFTS",
-    "MET",
     "NO_STATE",
+    "N_MET",
     "N_PLACES",
     "ONES",
     "PROFILES",
@@ -57,7 +57,7 @@ N_PLACES = WAYS << SET_BITS
 HASH_FACTOR = 0x9E3779B97F4A7C15  # odd, without a pattern: products with it tell by their first bits what they are of
 NO_STATE = -1
 NAME, NUMBER = 0, 1  # of places
-MET, FLIPPED, FOUND, TABLE = 0, 1, 2, 3  # of notes
+N_MET, N_FLIPPED, FOUND, TABLE = 0, 1, 2, 3  # of notes
 PROFILES, LIFTS, ONES, FLIPS = 1, 2, 4, 8  # bits of what has been found
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
@@ -100,19 +100,19 @@ def recall(word, places, notes):
     for place in range(home, home + WAYS):
         if places[place, NAME] == word:
             at = places[place, NUMBER]
-            notes[at, MET] += 1
+            notes[at, N_MET] += 1
             return at
         if places[place, NAME] == NO_STATE:
-            at = notes[N_PLACES, FLIPPED]
-            notes[N_PLACES, FLIPPED] += 1
-            places[place, NAME], places[place, NUMBER], notes[at, MET] = word, at, 1
+            at = notes[N_PLACES, N_FLIPPED]
+            notes[N_PLACES, N_FLIPPED] += 1
+            places[place, NAME], places[place, NUMBER], notes[at, N_MET] = word, at, 1
             return at
     for place in range(home, home + WAYS):
         at = places[place, NUMBER]
-        notes[at, MET] -= 1
-        if notes[at, MET] <= 0:
+        notes[at, N_MET] -= 1
+        if notes[at, N_MET] <= 0:
             places[place, NAME] = word
-            notes[at, MET], notes[at, FLIPPED], notes[at, FOUND] = 1, 0, 0
+            notes[at, N_MET], notes[at, N_FLIPPED], notes[at, FOUND] = 1, 0, 0
             return at
     notes[N_PLACES, FOUND] = 0
     return N_PLACES
@@ -142,8 +142,8 @@ def find_ones(at, word, first, flash, lit, notes, facts):
 @nb.njit(**COMPILED)
 def is_flipped_often(at, often, notes, flips):
     """Whether a state, which is to be flipped, is worth a table; it gets one, if there are any left."""
-    notes[at, FLIPPED] += at < N_PLACES
-    if at == N_PLACES or notes[at, FLIPPED] < TIMES_FOR_FLIPS * often:
+    notes[at, N_FLIPPED] += at < N_PLACES
+    if at == N_PLACES or notes[at, N_FLIPPED] < TIMES_FOR_FLIPS * often:
         return False
     if notes[at, TABLE] < 0:
         if notes[N_PLACES, TABLE] == len(flips):

@@ -19,7 +19,7 @@ from latens.array.kernels.noisy_or.known_states_numba import (
     FLIPS,
     FOUND,
     LIFTS,
-    MET,
+    N_MET,
     N_PLACES,
     NO_STATE,
     ONES,
@@ -160,7 +160,7 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
             if not notes[at, FOUND] & PROFILES:
                 find_profiles(at, word, profile, odds, logits, notes, facts)
             heights[s] = _paid(word, own) + facts[at, d]
-            if notes[at, MET] >= often:
+            if notes[at, N_MET] >= often:
                 if not notes[at, FOUND] & ONES:
                     find_ones(at, word, first, flash, all_lit, notes, facts)
                 heights[s] += _added(ones, at, facts)
@@ -355,7 +355,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
                 added[at], of_added[at] = word, 0.0
             if not notes[at, FOUND] & PROFILES:
                 find_profiles(at, word, profile, odds, logits, notes, facts)
-            if notes[at, MET] >= often:
+            if notes[at, N_MET] >= often:
                 if of_added[at] == 0.0:
                     for j in range(d):
                         facts[at, j] = 0.0
