@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from _pytest.doctest import DoctestModule
 
-from tests.optional_packages import hide_optional_packages
+from tests.optional_packages import RequiredPackages, hide_optional_packages
 
 ROOT = Path(__file__).resolve().parents[1]
 CI = os.environ.get("CI", "").lower() in {"1", "true"}
@@ -83,6 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RepeatableDraws())
     if "not extras" in config.option.markexpr:
         hide_optional_packages()
+        for plugin in config.pluginmanager.get_plugins():  # they would look for the packages they belong to
+            if getattr(plugin, "__name__", "").partition(".")[0] in RequiredPackages.hidden:
+                config.pluginmanager.unregister(plugin)
 
 
 @pytest.hookimpl(wrapper=True)
