@@ -16,6 +16,7 @@ from latens.core import Rows
 from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
+from latens.estimators.display.strongest import standard_errors
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
@@ -40,7 +41,7 @@ from latens.estimators.multi_view.tables.output import (
     quantiles_of,
     row_labels,
     spreads_of_levels,
-    strongest,
+    strongest_features,
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
 from latens.estimators.multi_view.tables.split import joined
@@ -403,7 +404,9 @@ class MultiViewAnswers(ViewFindings, Answers):
         return arrays if drawn is None else drawn, codes * published_codes(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features of whose variance it makes the largest share.
+        """For each factor, the features of whose variance it surely makes the largest share.
+
+        Two standard errors are taken off, so that a feature which few samples show comes late.
 
         Parameters
         ----------
@@ -420,7 +423,12 @@ class MultiViewAnswers(ViewFindings, Answers):
         check_is_fitted(self)
         n, layout = whole_number("n", n), self.layout_
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
-        return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
+        factors = list(map(str, self.get_feature_names_out()))
+        return strongest_features(self.posterior_, self._strength_errors(), layout, chosen, factors, n)
+
+    def _strength_errors(self) -> Floats:
+        errors = standard_errors(np.ones(1), self._state.stats.entries)  # samples that show each feature
+        return np.broadcast_to(errors, (self.n_components_, len(errors)))
 
     def enrich(
         self,
