@@ -235,7 +235,7 @@ def test_a_copy_in_single_precision_is_named_in_the_words_of_a_fit() -> None:
 
 
 def test_the_first_structure_is_not_behind_itself() -> None:
-    found = latens.suggest(numbers(24), max_time=None, refit=False)
+    found = latens.suggest(answers(), max_time=None, refit=False)
     assert "nan" not in str(found)
     assert str(found.table).splitlines()[1].split()[-2:] == ["0", "-"]
     assert "error: standard error of how far a structure is behind the first" in str(found)

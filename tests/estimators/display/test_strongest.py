@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens import plots
+from latens.plots.strengths import strengths
 from latens.report import Entry
 from latens.report.sections.findings.components import NOT_SHOWN, columns, listing
 
@@ -34,8 +34,8 @@ def test_a_column_that_no_row_of_a_cluster_shows_does_not_describe_it(covariance
     assert sorted(top[k]) == ["x0", "x1"]
     assert all(len(names) == 3 for j, names in enumerate(top) if j != k)
     assert model.summary()["top features"] == top
-    ax = plots.loadings(model, k, n=3)
-    assert [label.get_text() for label in ax.get_yticklabels()] == top[k]
+    drawn = strengths(model)
+    assert [drawn.columns[d] for d in drawn.strongest(k, 3)] == top[k]
     path = latens.save(model, tmp_path / "model.latens")
     assert latens.load(path).summary() == model.summary()
 
@@ -44,7 +44,7 @@ def test_a_column_that_no_row_of_a_cluster_shows_does_not_describe_it(covariance
     assert line is not None
     assert "x2" not in line.table.rows[k][-1]
     assert table is not None
-    assert "no row of it shows the column" in table.text
+    assert "no row of the cluster shows the column" in table.text
     cells = table.body.split("<tr>")[4].split("<td")[2:]  # of x2
     assert [NOT_SHOWN in cell for cell in cells] == [j == k for j in range(3)]
     assert 'class="unsound"' in cells[k]
@@ -61,20 +61,17 @@ def test_rows_that_lack_a_column_are_counted_batch_by_batch() -> None:
 def test_a_level_that_one_row_of_a_class_shows_comes_after_what_all_show() -> None:
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], [22, 200])
-    number = 4.0 * label + rng.normal(size=222)
-    remark = np.where(label == 1, "usual", None).astype(object)
-    remark[0] = "odd"  # of the 22 rows the only remark, and nowhere else
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        {"remark": pandas.Categorical(remark), "number": number, "other": 3.0 * label + rng.normal(size=222)}
-    )
-    model = latens.LatentClassAnalysis(2, random_state=0).fit(frame)
-    few = int(model.predict(frame)[0])
-    assert model.top_features(3)[f"class{few}"][:2] == ["number", "other"]
-    profile = Entry(model, frame).profile
+    number = 3.0 * label + rng.normal(size=222)
+    remark = np.where(label == 1, 1.0 + (rng.random(222) < 0.5), np.nan)
+    remark[0] = 0  # of the 22 rows the only remark, and nowhere else
+    X = np.column_stack([remark, number, 2.5 * label + rng.normal(size=222)])
+    model = latens.LatentClassAnalysis(2, likelihoods={0: "categorical"}, random_state=0).fit(X)
+    few = int(model.predict(X[:1])[0])
+    assert model.top_features(3)[f"class{few}"] == ["x1", "x2", "x0"]
+    profile = Entry(model, X).profile
     assert profile is not None
-    odd = profile.columns.index("remark = odd")
-    assert abs(profile.strength[odd, few]) > 2  # the largest of all, and of one row
+    odd = next(d for d, name in enumerate(profile.columns) if name.startswith("x0 = 0"))
+    assert profile.strength[odd, few] > abs(profile.strength[profile.columns.index("x2"), few])  # and yet of one row
     assert odd not in profile.notable(few, 5)
 
 

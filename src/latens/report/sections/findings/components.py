@@ -93,7 +93,7 @@ def columns(entry: Entry) -> Section | None:
         why = {place: reason for place, reason in why.items() if reason.startswith("not identified")}
     text += " Hatched: the interval is not sound." if why else ""
     if not is_shown[keep, :k].all():
-        text += " Hatched without a colour: no row of it shows the column."
+        text += f" Hatched without a colour: no row of the {entry.noun(1)} shows the column."
         why |= {(int(i), int(j)): NOT_SHOWN for i, j in np.argwhere(~is_shown)}
     at = {int(column): row for row, column in enumerate(keep)}
     cells = heat_table(
