@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from latens.cli.terminal.remedies import in_options
 from tests.cli.commands import done
 
@@ -39,7 +41,9 @@ def test_rows_of_the_fit_are_noticed_where_models_are_compared(numbers: Path) ->
     assert "leave --data out to compare bounds" in said
 
 
+@pytest.mark.extras
 def test_pages_have_the_remedies_of_the_command_that_wrote_them(numbers: Path) -> None:
+    pytest.importorskip("pandas")
     head, *lines = numbers.read_text(encoding="utf-8").splitlines()
     last = [line.rpartition(",")[2] for line in lines]
     rows = [f"{line},{value}" for line, value in zip(lines, last, strict=True)]

@@ -157,8 +157,9 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], list[str]]:
     ]
     signs = "+ more and - less than in all rows" if entry.grouped else "+ rises and - falls with it"
     signs = "+ made by it" if entry.family == "causes" else signs
-    notes = [f"share of the {sizes.of}; columns that surely show it, the strongest first: {signs}"]
-    return rows, [note for note in (*notes, order_note(job.model, sizes.share)) if note]
+    note = f"share of the {sizes.of}; columns that surely show it, the strongest first: {signs}"
+    notes = [note if any(words for *_, words in rows) else "", order_note(job.model, sizes.share)]
+    return rows, list(filter(None, notes))
 
 
 def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:

@@ -369,13 +369,13 @@ class Answers(Intervals, TransformerMixin):
 
     def _strength_errors(self) -> Floats:
         """(K, D), of `_column_strengths`, as if codes were known and columns were noise for the most."""
-        return np.broadcast_to(standard_errors(np.ones(1), self._rows_shown()), np.shape(self._loadings))
+        errors = standard_errors(np.ones(1), self._rows_shown())
+        return np.broadcast_to(errors, (self.n_components_, len(self._column_spread())))
 
     def _rows_shown(self) -> Floats:
         """(1 or K, 1 or D), how many rows with a code of variance 1 show each column; of all rows if unknown."""
         stats = self._state.stats
-        by_column = np.ndim(stats.entries) == 1 and np.size(stats.entries) == np.shape(self._loadings)[1]
-        return np.asarray(stats.entries)[None] if by_column else np.full((1, 1), float(stats.n))
+        return np.asarray(stats.entries)[None] if np.ndim(stats.entries) else np.full((1, 1), float(stats.n))
 
     @property
     def _loadings(self) -> Floats:

@@ -16,7 +16,6 @@ from latens.core import Rows
 from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
-from latens.estimators.display.strongest import standard_errors
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
@@ -404,9 +403,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         return arrays if drawn is None else drawn, codes * published_codes(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features of whose variance it surely makes the largest share.
-
-        Two standard errors are taken off, so that a feature which few samples show comes late.
+        """For each factor, the features of whose variance it surely makes the largest share (by two standard errors).
 
         Parameters
         ----------
@@ -423,12 +420,8 @@ class MultiViewAnswers(ViewFindings, Answers):
         check_is_fitted(self)
         n, layout = whole_number("n", n), self.layout_
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
-        factors = list(map(str, self.get_feature_names_out()))
-        return strongest_features(self.posterior_, self._strength_errors(), layout, chosen, factors, n)
-
-    def _strength_errors(self) -> Floats:
-        errors = standard_errors(np.ones(1), self._state.stats.entries)  # samples that show each feature
-        return np.broadcast_to(errors, (self.n_components_, len(errors)))
+        errors, factors = self._strength_errors(), list(map(str, self.get_feature_names_out()))
+        return strongest_features(self.posterior_, errors, layout, chosen, factors, n)
 
     def enrich(
         self,
