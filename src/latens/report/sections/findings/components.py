@@ -77,8 +77,9 @@ def columns(entry: Entry) -> Section | None:
     k = min(profile.strength.shape[1], MOST_COMPONENTS)
     most = min(MOST_COLUMNS, MOST_CELLS // max(k, 1))
     d = len(profile.columns)
-    keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
     why, is_shown = _doubts(entry, profile), profile.is_shown
+    strength = np.where(is_shown, profile.strength, 0.0)[:, :k]
+    keep = np.sort(np.argsort(-np.max(np.abs(strength), axis=1), kind="stable")[:most])
     text = f"Cells are {profile.unit}; "
     text += (
         "point at one for its number."
@@ -100,7 +101,7 @@ def columns(entry: Entry) -> Section | None:
         "column",
         [profile.columns[i] for i in keep],
         entry.labels[:k],
-        np.where(is_shown, profile.strength, 0.0)[keep, :k],
+        strength[keep],
         profile.shown[keep, :k],
         {(at[i], j): reason for (i, j), reason in why.items() if i in at},
         None if profile.lift is None else profile.lift[keep, :k],
