@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from latens.cli.terminal.remedies import in_options
 from tests.cli.commands import done
 
@@ -37,3 +39,25 @@ def test_rows_of_the_fit_are_noticed_where_models_are_compared(numbers: Path) ->
     said = done("compare", "1.latens", "2.latens", "--data", numbers).stderr
     assert "Warning: --data looks like the 100 rows that '1' was fitted to" in said
     assert "leave --data out to compare bounds" in said
+
+
+@pytest.mark.extras
+def test_pages_have_the_remedies_of_the_command_that_wrote_them(numbers: Path) -> None:
+    pytest.importorskip("pandas")
+    head, *lines = numbers.read_text(encoding="utf-8").splitlines()
+    last = [line.rpartition(",")[2] for line in lines]
+    rows = [f"{line},{value}" for line, value in zip(lines, last, strict=True)]
+    Path("twice.csv").write_text("\n".join([f"{head},again", *rows]), encoding="utf-8")
+    said = done("fit", "twice.csv", "--model", "gaussian-mixture", "-k", "1").stdout
+    page = Path("twice.html").read_text(encoding="utf-8")
+    assert "Keep one of each: --drop again." in said
+    assert "Keep one of each: --drop again." in page
+    assert "X.drop(columns" not in page
+
+
+def test_signs_of_columns_are_explained_where_they_are_printed(numbers: Path) -> None:
+    said = done("fit", numbers, "--model", "gaussian-mixture", "-k", "2", "--report", "none").stdout
+    words = "(share of the rows; columns that surely show it, the strongest first: + more and - less than in all rows)"
+    assert words in said
+    factors = done("fit", numbers, "--model", "factor-analysis", "-k", "1", "--report", "none", "--force").stdout
+    assert "+ rises and - falls with it)" in factors

@@ -268,7 +268,7 @@ def test_commands_refuse_what_the_fit_did_not_have_and_ask_for_what_it_had(roles
 
 @pytest.mark.extras
 def test_strengths_of_rates_do_not_depend_on_the_unit_of_exposures(roles: Path) -> None:
-    from latens.plots.strengths import class_rows
+    from latens.estimators.mixtures.class_rows import class_rows
 
     table = latens.read("all.csv", columns=["calls", "visits"], exposure="hours")
     kinds = {"calls": "poisson", "visits": "poisson"}

@@ -221,7 +221,25 @@ def test_a_column_that_another_equals_is_left_out_and_named() -> None:
     X = numbers(60)
     table = table_of(np.column_stack([X, 2 * X[:, 0] + 1]))
     assert table.n_columns == X.shape[1]
-    assert any("equal to another column: x5" in note for note in table.notes)
+    assert "columns 'x0' and 'x5' are the same in other units: the first of each is taken" in table.notes
+
+
+def test_a_copy_in_single_precision_is_named_in_the_words_of_a_fit() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X = np.column_stack([X, X[:, 1], X[:, 2].astype(np.float32)])
+    notes, words = table_of(X).notes, "columns 'x2' and 'x4' are equal but for rounding: "
+    assert any(note.startswith(words) for note in notes)
+    assert any(note.startswith("columns 'x1' and 'x3' are equal in every row: ") for note in notes)
+    with pytest.warns(latens.errors.EqualColumns, match=words):
+        latens.GaussianMixture(1).fit(X)
+
+
+def test_the_first_structure_is_not_behind_itself() -> None:
+    found = latens.suggest(answers(), max_time=None, refit=False)
+    assert "nan" not in str(found)
+    assert str(found.table).splitlines()[1].split()[-2:] == ["0", "-"]
+    assert "error: standard error of how far a structure is behind the first" in str(found)
+    assert np.isnan(found.table["error"][0])
 
 
 def test_rounded_columns_are_spread_over_their_width() -> None:

@@ -530,3 +530,17 @@ def test_a_page_says_why_its_model_was_chosen_and_folds_long_tables(clusters: An
     text = path.read_text(encoding="utf-8")
     assert "Why this model: clusters fill hidden cells best." in text
     assert "<details><summary>Data by column</summary>" in text
+
+
+def test_the_number_is_not_called_found_where_the_search_was_cut_off(clusters: Any) -> None:
+    _, X, _ = clusters
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.GaussianMixture(random_state=0, max_time=1e-3).fit(X)
+    assert not model.converged_
+    text = str(verdicts(Entry(model, X), ""))
+    assert "Not converged after" in text
+    assert "so far: the search ended before their number was found." in text
+    assert "found by the bound" not in text
+    done = latens.GaussianMixture(random_state=0).fit(X)
+    assert "the number was found by the bound." in str(verdicts(Entry(done, X), ""))

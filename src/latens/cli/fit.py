@@ -30,7 +30,7 @@ from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata,
 from latens.cli.roles import Beside
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import STATUS_OF_INTERRUPT, Interrupted, Refused, debug_option, one_line
-from latens.cli.terminal.remedies import in_options
+from latens.cli.terminal.remedies import in_options, warned_in_options
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
@@ -509,5 +509,6 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         recipe=recipe(job),
         model_file=out.name if out is not None else "",
         rows_options=rows_options(job),
+        warned=warned_in_options(getattr(job.model, "warnings_", ())),
         why="" if job.choice.why == AS_ASKED else job.choice.why,
     )

@@ -122,10 +122,10 @@ def _several(part: str) -> str:
 
 def _components(job: Job) -> list[str]:
     model = job.model
-    rows, order = ([], "") if job.choice.name == "linear-regression" else _with_columns(job)
+    rows, notes = ([], []) if job.choice.name == "linear-regression" else _with_columns(job)
     if rows:
         more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
-        return [_lines_of_words(rows[:MOST_LINES]), *more, *([f"({order})"] if order else [])]
+        return [_lines_of_words(rows[:MOST_LINES]), *more, *(f"({note})" for note in notes)]
     table = model.summary()
     lines = str(table).splitlines()
     if len(table) <= MOST_LINES:
@@ -133,8 +133,8 @@ def _components(job: Job) -> list[str]:
     return [*lines[: MOST_LINES + 1], f"... and {len(table) - MOST_LINES} more", *lines[len(table) + 1 :]]
 
 
-def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
-    """Name, share and strongest columns of each component, as the page has them, and what numbers them."""
+def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Name, share and strongest columns of each component, as the page has them, what these are, and the order."""
     from latens.estimators.display.order_note import order_note
     from latens.report.subject import Entry
 
@@ -143,7 +143,7 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
     )
     sizes, profile = entry.sizes, entry.profile
     if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
-        return [], ""
+        return [], []
     rows = [
         (
             name,
@@ -155,7 +155,11 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
         )
         for k, name in enumerate(entry.labels)
     ]
-    return rows, order_note(job.model, sizes.share)
+    signs = "+ more and - less than in all rows" if entry.grouped else "+ rises and - falls with it"
+    signs = "+ made by it" if entry.family == "causes" else signs
+    note = f"share of the {sizes.of}; columns that surely show it, the strongest first: {signs}"
+    notes = [note if any(words for *_, words in rows) else "", order_note(job.model, sizes.share)]
+    return rows, list(filter(None, notes))
 
 
 def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:

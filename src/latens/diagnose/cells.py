@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
+from latens.estimators.rows.doubts import how_copied
 from latens.intake import Encoding, Intake, RawTable, read
 from latens.intake.encoding import Encoded
 from latens.intake.kind_guess import guess_kind
 from latens.intake.treatment import Choices, treat
+from latens.system.wording import listed
 
 __all__ = ["NUMBERS", "CellTable", "Mask"]
 
@@ -210,9 +212,10 @@ def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple
     """Columns that say something: not those that another equals, and of a wide table those that vary most."""
     notes, keep = [], list(range(matrix.shape[1]))
     twins = _copies_of_columns(matrix)
-    if twins:
-        notes.append(f"equal to another column: {', '.join(names[j] for j in twins[:5])}")
-        keep = [j for j in keep if j not in twins]
+    for how in dict.fromkeys(how for _, how in twins.values()):
+        pairs = [f"{names[i]!r} and {names[j]!r}" for j, (i, own) in twins.items() if own == how]
+        notes.append(f"columns {listed(pairs, form=str)} are {how}: the first of each is taken")
+    keep = [j for j in keep if j not in twins]
     if len(keep) > MOST_COLUMNS:
         notes.append(f"{MOST_COLUMNS} of {len(keep):,} columns, those that vary most")
         part = matrix[:, keep]
@@ -223,15 +226,16 @@ def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple
     return keep, notes
 
 
-def _copies_of_columns(matrix: Floats) -> list[int]:
-    """Columns that are a linear function of an earlier one."""
+def _copies_of_columns(matrix: Floats) -> dict[int, tuple[int, str]]:
+    """Columns that are a linear function of an earlier one: by which, and what they are to it."""
     shown = matrix[:MOST_ROWS]
     centre = np.nanmean(shown, axis=0)
     gaps = np.nan_to_num(shown - centre)
     size = np.sqrt(np.sum(gaps**2, axis=0))
     unit = gaps / np.where(size > 0, size, 1.0)
     alike = np.abs(unit.T @ unit) > CORRELATION_OF_EQUALS
-    return [j for j in range(matrix.shape[1]) if alike[:j, j].any()]
+    first = {j: int(np.argmax(alike[:j, j])) for j in range(matrix.shape[1]) if alike[:j, j].any()}
+    return {j: (i, how_copied(matrix[:, i], matrix[:, j])) for j, i in first.items()}
 
 
 def _without_rare(numbers: Floats, n_levels: int) -> tuple[Floats, int]:

@@ -45,6 +45,7 @@ ENOUGH_CELLS = 6000  # with so many in one fold, one is enough
 REFIT_SHARE = 0.25  # of the time, for the fit of the winner to all rows
 
 COLUMNS = ("structure", "estimator", "components", "score", "above independent", "behind first", "error")
+NOTE_ON_ERRORS = "error: standard error of how far a structure is behind the first, which is not behind itself"
 QUESTION = (
     "covariance_type",
     "fit_intercept",
@@ -309,7 +310,7 @@ def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
     words += f" Time was over before {listed(short, form=str)} had ended: more of it may change the answer." * bool(
         short
     )
-    found = Table(COLUMNS, tuple(rows))
+    found = Table(COLUMNS, tuple(rows), note=NOTE_ON_ERRORS)
     return Suggestion(found, words, verdict.best, verdict.leader, verdict.nothing, None, n_cells, ranked)
 
 

@@ -17,6 +17,7 @@ from latens.core import Rows, State, blocks
 from latens.estimators.association import associate
 from latens.estimators.display.likelihood_note import likelihood_note
 from latens.estimators.display.order_note import order_note
+from latens.estimators.display.strongest import least_strength, standard_errors, strongest
 from latens.estimators.frames.row_labels import labels_of
 from latens.estimators.information_criteria import mean_score
 from latens.estimators.intervals.intervals import Intervals
@@ -269,7 +270,11 @@ class Answers(Intervals, TransformerMixin):
         return np.array([f"{self._component_noun}{k}" for k in range(self.n_components_)], dtype=object)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each component, the columns of the data it moves most, each in units of its own standard deviation.
+        """For each component, the columns of the data that describe it: those it surely moves most.
+
+        Of clusters and classes, those in which they surely differ most from all rows together. Each column is in units
+        of its own standard deviation, and counts for what is left after two standard errors, so that a column which
+        few of a component's rows show comes late.
 
         Parameters
         ----------
@@ -279,15 +284,13 @@ class Answers(Intervals, TransformerMixin):
         Returns
         -------
         dict of list of str
-            Names of columns by name of component, the strongest first.
+            Names of columns by name of component, the strongest first; fewer where no row of a component shows others.
         """
         check_is_fitted(self)
-        n, names = whole_number("n", n), self._feature_names()
-        strength = np.abs(self._loadings) / np.maximum(self._column_spread(), np.finfo(float).tiny)
-        order = np.argsort(-strength, axis=1, kind="stable")[:, :n]
+        n, names = whole_number("n", n), self._described_columns()
         return {
-            str(name): [str(names[d]) for d in row]
-            for name, row in zip(self.get_feature_names_out(), order, strict=True)
+            str(name): [str(names[d]) for d in strongest(least, n)]
+            for name, least in zip(self.get_feature_names_out(), self._least_strengths(), strict=True)
         }
 
     def summary(self) -> Table:
@@ -351,6 +354,28 @@ class Answers(Intervals, TransformerMixin):
         from latens.estimators.display.calculator import calculator_of  # it knows all models, which know this class
 
         return calculator_of(self)
+
+    def _described_columns(self) -> Sequence[Any] | Floats:
+        """(D,), names of the columns that components are described by."""
+        return self._feature_names()
+
+    def _least_strengths(self) -> Floats:
+        """(K, D), how strong a component is in each of these columns at the least: see `display.strongest`."""
+        return least_strength(self._column_strengths(), self._strength_errors())
+
+    def _column_strengths(self) -> Floats:
+        """(K, D), what each component adds to each column, in standard deviations of that."""
+        return np.asarray(self._loadings / np.maximum(self._column_spread(), np.finfo(float).tiny))
+
+    def _strength_errors(self) -> Floats:
+        """(K, D), of `_column_strengths`, as if codes were known and columns were noise for the most."""
+        errors = standard_errors(np.ones(1), self._rows_shown())
+        return np.broadcast_to(errors, (self.n_components_, len(self._column_spread())))
+
+    def _rows_shown(self) -> Floats:
+        """(1 or K, 1 or D), how many rows with a code of variance 1 show each column; of all rows if unknown."""
+        stats = self._state.stats
+        return np.asarray(stats.entries)[None] if np.ndim(stats.entries) else np.full((1, 1), float(stats.n))
 
     @property
     def _loadings(self) -> Floats:

@@ -435,15 +435,20 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         state = fit.state
         self._model, self._units, self.trace_, self.converged_ = model, units, fit.trace, fit.converged
         self._state, self._question = replace(state, locals=None), self._asked()
-        living, self.share_ = living_components(model, state, prune=self.prune)
-        if self._n_named:  # components are those that were named, in their order
-            living, self.share_ = np.arange(state.q.n_components), model.importance(state.q, state.stats)
+        living, self.share_ = self._living()
         self.posterior_, self.n_components_ = state.q.only(living), len(living)
         self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
         self.score_is_bound_ = model.score_is_bound(self.posterior_)
         for name, value in self._publish(self.posterior_, state.stats, units).items():
             setattr(self, f"{name}_", value)
+
+    def _living(self) -> tuple[Index, Floats]:
+        """Which components of the state are published, in the order in which they are, and the share of each."""
+        model, state = self._model, self._state
+        if self._n_named:  # components are those that were named, in their order
+            return np.arange(state.q.n_components), model.importance(state.q, state.stats)
+        return living_components(model, state, prune=self.prune)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")

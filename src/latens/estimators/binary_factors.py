@@ -397,6 +397,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     def _variance_by_column(self) -> Floats:
         return np.asarray((self.usage_ * (1 - self.usage_))[:, None] * self._loadings**2)
 
+    def _rows_shown(self) -> Floats:
+        return np.asarray((self.usage_ * (1 - self.usage_))[:, None] * super()._rows_shown())
+
     def _publish(self, q: BinaryPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, loadings = q.n_components, q.loadings
         noise = units.leave_variance(loadings.mean_noise)

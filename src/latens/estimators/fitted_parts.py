@@ -22,6 +22,7 @@ __all__ = [
     "entries_of",
     "fitted_parts",
     "has_fitted_parts",
+    "strength_errors",
 ]
 
 
@@ -75,6 +76,17 @@ def column_spread(estimator: Any) -> Floats | None:
     if not known or hasattr(estimator, "columns_"):
         return None
     return np.asarray(estimator._column_spread(), dtype=np.float64)
+
+
+def strength_errors(estimator: Any) -> Floats | None:
+    """(K, D), standard errors of how strong components are in columns, in the unit of those that `column_spread` is.
+
+    Infinite where no row of a component shows the column; None where `column_spread` is.
+    """
+    known = has_fitted_parts(estimator) and hasattr(estimator, "n_components_")
+    if not known or hasattr(estimator, "columns_"):
+        return None
+    return np.asarray(estimator._strength_errors(), dtype=np.float64)
 
 
 def component_shares(estimator: Any) -> Floats | None:

@@ -14,6 +14,7 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Fit, Rows, State, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.display.strongest import standard_errors
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import binary_evidence
 from latens.estimators.fitting.known_codes import KnownCodes
@@ -383,6 +384,15 @@ class NoisyOr(KnownCodes, VariationalTransformer):
 
     def _column_spread(self) -> Floats:
         return np.asarray(np.sqrt(self._usual * (1 - self._usual)))
+
+    def _strength_errors(self) -> Floats:
+        """(K, D), of shares of ones in the rows with a cause on that show a column."""
+        p, spread = self._loadings, np.maximum(self._column_spread(), np.finfo(float).tiny)
+        return np.asarray(standard_errors(p * (1 - p), self._rows_shown()) / spread)
+
+    def _rows_shown(self) -> Floats:
+        """(K, D), rows with a cause on where a column was seen."""
+        return np.broadcast_to(self._state.stats.exposed[self._living()[0]], np.shape(self._loadings))
 
     def _component_shares(self) -> Floats:
         """(K,), of the ones that each cause brought about."""

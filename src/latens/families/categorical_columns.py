@@ -145,12 +145,6 @@ class CategoricalColumns:
                 spreads.append(top * (1 - top))
         return xp.stack(values, axis=1), xp.stack(spreads, axis=1)
 
-    def separation(self, weights: Floats) -> Floats:
-        """(K, D), how far the chance of some level is from that in all clusters, in standard deviations."""
-        overall = weights @ self.chance
-        spread = np.sqrt(np.maximum(overall * (1 - overall), np.finfo(float).tiny))
-        return np.maximum.reduceat(np.abs(self.chance - overall) / spread, self._first, axis=1)
-
     def sample(self, rng: np.random.Generator) -> CategoricalColumns:
         if self.known:
             return self

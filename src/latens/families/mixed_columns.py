@@ -236,18 +236,6 @@ class MixedColumns:
                 values[place], spreads[place] = mean[:, i], variance[:, i]
         return xp.stack(values, axis=1), xp.stack(spreads, axis=1)
 
-    def separation(self, weights: Floats) -> Floats:
-        """(K, D), how far each cluster is from all rows together, in standard deviations; of levels, the farthest."""
-        each = []
-        for part in self._each.values():
-            if isinstance(part, CategoricalColumns) and not part.ordered:
-                each.append(part.separation(weights))
-                continue
-            overall = weights @ part.mean
-            spread = weights @ ((part.mean - overall) ** 2 + part.row_variance)
-            each.append(np.abs(part.mean - overall) / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
-        return self._wide(each)
-
     def draw(self, label: Index, rng: np.random.Generator, exposure: Floats | None = None) -> Floats:
         """(n, D), one row of each cluster in `label`; `exposure` (n,) is that of counts, 1 if not given."""
         counts = Counts | ExposedCounts | NegativeBinomialPoints

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.estimators.fitted_parts import column_spread
+from latens.estimators.display.strongest import least_strength, strongest
+from latens.estimators.fitted_parts import column_spread, strength_errors
+from latens.estimators.mixtures.class_rows import class_rows
 from latens.plots.fitted import loadings_table
 
-__all__ = ["ClassRow", "Strengths", "class_rows", "strengths"]
+__all__ = ["Strengths", "strengths"]
 
 LOADING = "loading"
 IN_SD = "loading (sd of the column)"
@@ -29,78 +31,44 @@ CHANCE = "probability of a 1"
 
 @dataclass(frozen=True)
 class Strengths:
-    """Values (K, D), names of the columns, and what the values are."""
+    """Values (K, D), names of the columns, what the values are, and their standard errors (K, D)."""
 
     values: np.ndarray
     columns: list[str]
     unit: str
+    errors: np.ndarray
 
-
-@dataclass(frozen=True)
-class ClassRow:
-    """A line of `profiles_`: the mean of a column, or the probability of a level, in each class."""
-
-    column: str
-    kind: str
-    level: str  # "" of a mean
-    value: np.ndarray  # (K,)
-    usual: float  # over all classes
-    spread: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.column} = {self.level}" if self.level else self.column
-
-    @property
-    def strength(self) -> np.ndarray:
-        """(K,), in standard deviations."""
-        return np.asarray((self.value - self.usual) / max(self.spread, 1e-6))
+    def strongest(self, k: int, n: int) -> list[int]:
+        """The columns that describe a component, as `top_features` names them."""
+        return strongest(least_strength(self.values[k], self.errors[k]), n)
 
 
 def strengths(model: Any, view: str | None = None, X: Any = None) -> Strengths:
     """Of one view or of all, those side by side; X gives units to a stand-in, and names to columns without."""
     if hasattr(model, "profiles_") and hasattr(model, "columns_"):
         rows = class_rows(model)
-        return Strengths(np.stack([row.strength for row in rows], axis=1), [row.name for row in rows], DISTANCE_LABEL)
+        values, own = (np.stack([getattr(row, name) for row in rows], axis=1) for name in ("strength", "error"))
+        return Strengths(values, [row.name for row in rows], DISTANCE_LABEL, own)
     values, columns = loadings_table(model, view, X)
-    if getattr(type(model), "binary", False):
-        return Strengths(values, columns, CHANCE)
-    spread = column_spread(model)
-    if spread is None:
+    spread, errors = column_spread(model), strength_errors(model)
+    if spread is None or errors is None:
         return _of_stand_in(values, columns, X)
     if view is not None:
-        spread = spread[model.layout_.bounds[model.layout_.views.index(view)]]
+        at = model.layout_.bounds[model.layout_.views.index(view)]
+        spread, errors = spread[at], errors[:, at]
+    if getattr(type(model), "binary", False):
+        return Strengths(values, columns, CHANCE, errors * spread)
     grouped = hasattr(model, "weights_")
     centre = np.asarray(model.weights_) @ values if grouped else np.zeros(values.shape[1])
-    return Strengths(_over(values - centre, spread), columns, DISTANCE_LABEL if grouped else IN_SD)
-
-
-def class_rows(model: Any) -> list[ClassRow]:
-    """The lines of `profiles_` but those of spreads, each beside all classes together."""
-    weights, found, exposed = np.asarray(model.weights_), [], bool(getattr(model, "_is_exposed", False))
-    spreads = {row[0]: np.array(row[3:], dtype=float) for row in model.profiles_.rows if row[2] in ("s.d.", "scale")}
-    for name, kind, what, *values in model.profiles_.rows:
-        if what in ("s.d.", "scale", "size", "degrees of freedom"):
-            continue
-        value = np.array(values, dtype=float)
-        usual = float(weights @ value)
-        if what == "mean":
-            # counts vary about as much as their mean; rates as much as exposures let them, so that theirs are set
-            # beside what classes differ by
-            within = spreads[name] ** 2 if name in spreads else (0.0 if exposed else 1.0) * np.maximum(value, 0.0)
-            variance, level = float(weights @ ((value - usual) ** 2 + within)), ""
-        else:
-            variance, level = usual * (1 - usual), what.removeprefix("P(").removesuffix(")")
-        found.append(ClassRow(name, kind, level, value, usual, float(np.sqrt(max(variance, 0.0)))))
-    return found
+    return Strengths(_over(values - centre, spread), columns, DISTANCE_LABEL if grouped else IN_SD, errors)
 
 
 def _of_stand_in(values: np.ndarray, columns: list[str], X: Any) -> Strengths:
     """In the spread of the rows where there are some that fit, else as it is."""
     rows = None if X is None or isinstance(X, dict) else np.asarray(X, dtype=np.float64)
     if rows is None or rows.ndim != 2 or rows.shape[1] != values.shape[1]:
-        return Strengths(values, columns, LOADING)
-    return Strengths(_over(values, np.nanstd(rows, axis=0)), columns, IN_SD)
+        return Strengths(values, columns, LOADING, np.zeros_like(values))
+    return Strengths(_over(values, np.nanstd(rows, axis=0)), columns, IN_SD, np.zeros_like(values))
 
 
 def _over(values: np.ndarray, spread: np.ndarray) -> np.ndarray:

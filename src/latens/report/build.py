@@ -100,7 +100,7 @@ def report(
         was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
         `groups`, `exposure`, `covariates`, `precision` and `sample_weight`, as `fit` was given them; `stability`, what
         `latens.stability` found; `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again;
-        `why`, the reason to take this model.
+        `warned`, what the fit warned of in other words; `why`, the reason to take this model.
 
     Returns
     -------

@@ -79,6 +79,9 @@ class Entry:
         The name of the model's file, where it was saved.
     rows_options : str
         The options of the command line by which other commands are given these rows, such as --data FILE.
+    warned : sequence of (str, str), optional
+        What the fit warned of and what to do about it, in the words of the command that made the page; those of
+        `warnings_` otherwise.
     why : str
         Why this model was taken, where it was chosen among several.
 
@@ -108,6 +111,7 @@ class Entry:
     recipe: Sequence[str] = ()
     model_file: str = ""
     rows_options: str = ""
+    warned: Sequence[tuple[str, str]] | None = None
     why: str = ""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ __all__ = ["Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Column names and rows of plain values.
+    """Column names and rows of plain values; NaN is printed as -.
 
     >>> print(Table(("name", "share"), (("a", 0.25), ("b", 0.125))))
     name  share
@@ -83,5 +83,7 @@ def _html_row(tag: str, cells: tuple[Any, ...]) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
+        if value != value:
+            return "-"  # there is no such number
         return f"{value:.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

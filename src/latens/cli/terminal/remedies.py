@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from shlex import quote
 
-__all__ = ["in_options"]
+from latens.errors import WarningRecord
+
+__all__ = ["in_options", "warned_in_options"]
 
 # remedies of the library, and how the command line has them
 REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -44,6 +46,20 @@ def in_options(words: str) -> str:
     for python, option in REMEDIES:
         words = re.sub(python, option, words)
     return words
+
+
+def warned_in_options(records: Iterable[WarningRecord]) -> list[tuple[str, str]]:
+    """What each warning has seen, and what to do about it, in these words.
+
+    >>> warned_in_options([WarningRecord("equal-columns", "equal.", "Keep one of each: X.drop(columns=['b']).")])
+    [('equal.', 'Keep one of each: --drop b.')]
+    """
+    found = []
+    for record in records:
+        seen, both = in_options(record.message), in_options(f"{record.message} {record.remedy}".strip())
+        remedy = both.removeprefix(seen).strip() if both.startswith(seen) else in_options(record.remedy)
+        found.append((seen, remedy))
+    return found
 
 
 def _drop_option(words: str) -> str:

@@ -52,7 +52,7 @@ from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
-from latens.models.factor_analysis.model import ExactFactors, FactorAnalysisPosterior, Factors
+from latens.models.factor_analysis.model import ExactFactors, FactorAnalysisPosterior, Factors, FactorStatistics
 from latens.models.factor_analysis.online import (
     STEP_RULES,
     OnlineEM,
@@ -513,6 +513,10 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         if self.noise_variance_prior is not None:
             return model
         return replace(model, noise=(model.noise[0], model.noise[0] * np.maximum(total.variance, total.floor)))
+
+    def _rows_shown(self) -> Floats:
+        stats = self._state.stats
+        return stats.seen[None] if isinstance(stats, FactorStatistics) else super()._rows_shown()
 
     def _publish(self, q: Any, stats: Statistics, units: Units) -> dict[str, Any]:
         loadings, noise = q.low_rank

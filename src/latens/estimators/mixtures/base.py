@@ -17,6 +17,7 @@ from latens.array.transfer import host, is_sparse
 from latens.core import Rows, blocks
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
+from latens.estimators.display.strongest import standard_errors
 from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
@@ -30,7 +31,6 @@ from latens.estimators.parameters import (
     one_of,
     positive_number,
     probability,
-    whole_number,
 )
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
@@ -78,16 +78,18 @@ class _Members:
     table: Floats  # (K, K)
     entropy: float
     lost: Floats  # (2, K), rows that means and covariances are known less by
+    unseen: Floats  # (K, D), of the rows that may be of a cluster, those that do not show a column
 
     def __add__(self, other: _Members) -> _Members:
-        return _Members(self.table + other.table, self.entropy + other.entropy, self.lost + other.lost)
+        entropy, unseen = self.entropy + other.entropy, self.unseen + other.unseen
+        return _Members(self.table + other.table, entropy, self.lost + other.lost, unseen)
 
     def times(self, each: float) -> _Members:
-        return _Members(each * self.table, each * self.entropy, each * self.lost)
+        return _Members(each * self.table, each * self.entropy, each * self.lost, each * self.unseen)
 
     @classmethod
-    def none(cls, k: int) -> _Members:
-        return cls(np.zeros((k, k)), 0.0, np.zeros((2, k)))
+    def none(cls, k: int, d: int) -> _Members:
+        return cls(np.zeros((k, k)), 0.0, np.zeros((2, k)), np.zeros((k, d)))
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,16 @@ class _CountMembers:
 
     def __call__(self, rows: Rows, _: Any) -> tuple[None, _Members]:
         k = self.estimator.n_components_
+        none = _Members.none(k, self.estimator.n_features_in_)
         if not len(rows):
-            return None, _Members.none(k)
+            return None, none
         share, lost = self.estimator._shares_of_fit(rows)
         weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
-        table = np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
-        return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)), lost)
+        weighted = share * weight[:, None]
+        table = np.eye(k)[np.argmax(share, axis=1)].T @ weighted
+        is_asked = rows.seen is not None and self.estimator.posterior_.clusters.joint  # others have sums that tell it
+        unseen = weighted.T @ (host(rows.seen) == 0) if is_asked else none.unseen
+        return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)), lost, unseen)
 
     def counted(self, rows: Rows) -> list[_Members]:
         starts = range(0, len(rows), CLASSIFIED_AT_ONCE)
@@ -337,11 +343,12 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
-        members = _Members.none(self.n_components_)
+        members = _Members.none(self.n_components_, self.n_features_in_)
         lost_is_known = not add or "lost_rows_" in vars(self)  # not of a fit from a file that was written before
         if add and getattr(self, "classification_", np.zeros((0, 0))).shape == members.table.shape:
             lost = vars(self).get("lost_rows_", members.lost)
-            members = _Members(self.classification_, self.membership_entropy_, lost)
+            unseen = vars(self).get("unseen_rows_", members.unseen)
+            members = _Members(self.classification_, self.membership_entropy_, lost, unseen)
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
         parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(cast("InMemory", data).rows)
         for part in parts:
@@ -349,9 +356,13 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         self.classification_, self.membership_entropy_ = members.table, members.entropy
         if lost_is_known:
             self._keep_lost(members.lost)
+        self._keep_unseen(members.unseen)
 
     def _keep_lost(self, lost: Floats) -> None:
         """Where clusters have numbers that are known by fewer rows than they have, remember by how many (2, K)."""
+
+    def _keep_unseen(self, unseen: Floats) -> None:
+        """Where statistics do not tell it, remember how many rows of each cluster lack each column (K, D)."""
 
     def _tell_fit(self, data: Data, each: float) -> None:
         self._classify(data, each=each)
@@ -362,29 +373,21 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     def _n_free(self) -> int:
         return self.n_parameters_
 
-    def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each cluster, the columns in which it differs most from all rows together.
+    def _column_strengths(self) -> Floats:
+        """(K, D), how far each cluster is from all rows together, in standard deviations of the columns."""
+        gaps: Floats = self.means_ - self.weights_ @ self.means_
+        return np.asarray(gaps / np.maximum(self._column_spread(), np.finfo(float).tiny))
 
-        Parameters
-        ----------
-        n : int
-            How many columns.
+    def _strength_errors(self) -> Floats:
+        """(K, D), of means of the rows of a cluster that show a column."""
+        within = self._units.leave_variance(self.posterior_.clusters.row_variance)
+        spread = np.maximum(self._column_spread(), np.finfo(float).tiny)
+        return np.asarray(standard_errors(within, self._rows_shown()) / spread)
 
-        Returns
-        -------
-        dict of list of str
-            Names of columns by name of cluster, the most different first.
-        """
-        check_is_fitted(self)
-        n, names = whole_number("n", n), self._feature_names()
-        distances = np.abs(self.means_ - self.weights_ @ self.means_) / np.maximum(
-            self._column_spread(), np.finfo(float).tiny
-        )
-        order = np.argsort(-distances, axis=1, kind="stable")[:, :n]
-        return {
-            str(name): [str(names[d]) for d in row]
-            for name, row in zip(self.get_feature_names_out(), order, strict=True)
-        }
+    def _rows_shown(self) -> Floats:
+        """(K, D), rows of each cluster in which a column was observed; of counts with exposures, the sum of those."""
+        stats: Any = self._state.stats
+        return np.broadcast_to(stats.seen, stats.x.shape)[self._living()[0]]
 
     def _column_spread(self) -> Floats:
         clusters, weights = self.posterior_.clusters, self.posterior_.weights.mean

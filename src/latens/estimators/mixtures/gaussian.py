@@ -114,6 +114,9 @@ class GaussianMixture(MixtureEstimator):
         Of full covariances: by how many rows less than it has a cluster's mean, and its covariance, are known, since
         entries are missing or rows may be of other clusters. `impute`, `predict_proba`, `score_samples` and `sample`
         count them; `posterior_` does not.
+    unseen_rows_ : array (K, D)
+        Of full and tied covariances where entries are missing: how many of a cluster's rows do not show each column.
+        `top_features` and `summary` do not describe a cluster by columns that none of its rows shows.
     rounding_ : array (D,)
         Steps to which columns were found to be rounded, in data units; 0 where none was noticed, or where it is below a
         hundredth of the spread. A rounded number may have been anything within half a step: its square counts as
@@ -134,7 +137,8 @@ class GaussianMixture(MixtureEstimator):
     """
 
     lost_rows_: Floats
-    file_attributes: ClassVar[tuple[str, ...]] = (*MixtureEstimator.file_attributes, "lost_rows_")
+    unseen_rows_: Floats
+    file_attributes: ClassVar[tuple[str, ...]] = (*MixtureEstimator.file_attributes, "lost_rows_", "unseen_rows_")
 
     def __init__(
         self,
@@ -240,6 +244,18 @@ class GaussianMixture(MixtureEstimator):
             self.lost_rows_ = lost
         elif "lost_rows_" in vars(self):  # of an earlier fit
             del self.lost_rows_
+
+    def _keep_unseen(self, unseen: Floats) -> None:
+        if "unseen_rows_" in vars(self):  # of an earlier fit
+            del self.unseen_rows_
+        if self.covariance_type in ("full", "tied") and unseen.any():
+            self.unseen_rows_ = unseen
+
+    def _rows_shown(self) -> Floats:
+        unseen = getattr(self, "unseen_rows_", None)  # files that were written before lack it
+        if unseen is None or len(unseen) != self.n_components_:
+            return super()._rows_shown()
+        return np.asarray(np.maximum(np.sum(self.classification_, axis=0)[:, None] - unseen, 0.0))
 
     def _predictive(self) -> MixturePosterior:
         """The posterior with clusters as known as the rows make them."""

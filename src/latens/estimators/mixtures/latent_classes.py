@@ -30,6 +30,7 @@ from latens.estimators.mixtures.class_profiles import (
     named_levels,
     standard_deviations,
 )
+from latens.estimators.mixtures.class_rows import class_rows
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
@@ -40,7 +41,7 @@ from latens.estimators.mixtures.exposed_rows import (
     exposure_step,
     with_exposure,
 )
-from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
@@ -334,27 +335,16 @@ class LatentClassAnalysis(ClassAnswers):
         check_is_fitted(self)
         return level_probabilities(self.columns_, self.posterior_.clusters)
 
-    def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each class, the columns in which it differs most from all rows together.
+    def _described_columns(self) -> Sequence[str]:
+        return self.columns_.names
 
-        Parameters
-        ----------
-        n : int
-            How many columns.
-
-        Returns
-        -------
-        dict of list of str
-            Names of columns by name of class, the most different first.
-        """
-        check_is_fitted(self)
-        n = whole_number("n", n)
-        distances = self.posterior_.clusters.separation(self.posterior_.weights.mean)
-        order = np.argsort(-distances, axis=1, kind="stable")[:, :n]
-        names = self.columns_.names
-        return {
-            str(name): [names[d] for d in row] for name, row in zip(self.get_feature_names_out(), order, strict=True)
-        }
+    def _least_strengths(self) -> Floats:
+        """(K, D); of levels, that of the one which stands out most."""
+        names, least = self.columns_.names, np.full((self.n_components_, len(self.columns_.names)), -np.inf)
+        for row in class_rows(self):
+            d = names.index(row.column)
+            least[:, d] = np.maximum(least[:, d], row.least)
+        return least
 
     def _first_rows(self, X: Any, sample_weight: Any, exposure: Any = None, in_stream: bool = False) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""

@@ -40,7 +40,7 @@ from latens.estimators.multi_view.tables.output import (
     quantiles_of,
     row_labels,
     spreads_of_levels,
-    strongest,
+    strongest_features,
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
 from latens.estimators.multi_view.tables.split import joined
@@ -403,7 +403,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         return arrays if drawn is None else drawn, codes * published_codes(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features of whose variance it makes the largest share.
+        """For each factor, the features of whose variance it surely makes the largest share (by two standard errors).
 
         Parameters
         ----------
@@ -420,7 +420,8 @@ class MultiViewAnswers(ViewFindings, Answers):
         check_is_fitted(self)
         n, layout = whole_number("n", n), self.layout_
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
-        return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
+        errors, factors = self._strength_errors(), list(map(str, self.get_feature_names_out()))
+        return strongest_features(self.posterior_, errors, layout, chosen, factors, n)
 
     def enrich(
         self,

@@ -20,7 +20,7 @@ from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, Rep
 from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
-__all__ = ["doubt_columns", "doubt_sample"]
+__all__ = ["doubt_columns", "doubt_sample", "how_copied"]
 
 MOST_ROWS = 4096  # looked at
 MOST_ENTRIES = 2**21  # looked at, where columns are many
@@ -34,6 +34,12 @@ MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
 MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
 HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
 LEAST_SHARE_OF_VALUES = 0.5  # of rows that have a value of their own in a column that tells rows apart
+EQUAL, EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS = (
+    "equal in every row",
+    "equal but for rounding",
+    "the same in other units",
+)
+ROUNDING = 2.0**-23  # of the largest number of a column: what single precision leaves
 CORRELATION_OF_COPIES = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
@@ -166,7 +172,7 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str,
         i = first.setdefault(column.tobytes(), j)
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
             pairs.append((i, j))
-    _tell_pairs(pairs, "are equal in every row", names, container)
+    _tell_pairs(pairs, f"are {EQUAL}", names, container)
     _doubt_copies(rows, part, {b for _, b in pairs}, names, container)
 
 
@@ -182,8 +188,24 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
         if same_holes and abs(float(first @ second)) > CORRELATION_OF_COPIES:
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
-    _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
+    for how in (EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS):
+        alike = [(a, b) for b, a in sorted(copied.items()) if how_copied(_column(rows, a), _column(rows, b)) == how]
+        _tell_pairs(alike, f"are {how}", names, container)
     _doubt_renamed(rows, part, equal | set(copied), names, container)
+
+
+def how_copied(one: Floats, other: Floats) -> str:
+    """What a column is to another whose values lie on a straight line with its own.
+
+    >>> thirds = np.arange(5) / 3
+    >>> how_copied(thirds, thirds.copy()), how_copied(thirds, thirds.astype(np.float32)), how_copied(thirds, 2 * thirds)
+    ('equal in every row', 'equal but for rounding', 'the same in other units')
+    """
+    if np.array_equal(one, other, equal_nan=True):
+        return EQUAL
+    gap, size = np.abs(one - other), np.abs(one)
+    is_rounded = np.nanmax(gap, initial=0.0) <= ROUNDING * np.nanmax(size, initial=0.0)
+    return EQUAL_BUT_FOR_ROUNDING if is_rounded else IN_OTHER_UNITS
 
 
 def _doubt_renamed(rows: Rows, part: Floats, known: set[int], names: Sequence[str], container: str) -> None:

@@ -46,6 +46,13 @@ def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n
         lost.shape not in [(2, k) for k in counts] or not (lost >= 0).all() or not isinstance(learnt, NormalWishart)
     ):
         raise FileRefused(f"lost_rows_ has shape {lost.shape}; expected (2, {living}), rows of full covariances.")
+    unseen = attributes.get("unseen_rows_")
+    if unseen is not None and (
+        unseen.shape not in [(k, n_features) for k in counts]
+        or not (unseen >= 0).all()
+        or not isinstance(learnt, NormalWishart)
+    ):
+        raise FileRefused(f"unseen_rows_ has shape {unseen.shape}; expected ({living}, {n_features}), counts of rows.")
 
 
 def _check_kinds(kinds: ColumnKinds, mixed: MixedColumns, learnt: MixedColumns, n_features: int) -> None:

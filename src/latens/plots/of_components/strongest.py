@@ -57,7 +57,7 @@ def loadings(
     found = strengths(model, view, X)
     k = component_number(model, component, len(found.values))
     row, columns = found.values[k], found.columns
-    order = np.argsort(-np.abs(row), kind="stable")[:n]
+    order = found.strongest(k, n)
     ax = axes_for(ax, (5.0, 0.6 + 0.26 * len(order)))
     ax.barh(np.arange(len(order)), row[order], color=[PLUS if row[d] > 0 else MINUS for d in order])
     ax.set_yticks(np.arange(len(order)), [columns[d] for d in order])
@@ -99,8 +99,7 @@ def top_features(model: Any, n: int = 5, view: str | None = None, ax: Axes | Non
     """
     found = strengths(model, view)
     values, columns = found.values, found.columns
-    order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n]
-    keep = list(dict.fromkeys(int(d) for row in order for d in row))
+    keep = list(dict.fromkeys(d for k in range(len(values)) for d in found.strongest(k, n)))
     shown = values[:, keep].T  # (columns, K)
     largest = max(float(np.max(np.abs(shown), initial=0.0)), np.finfo(float).tiny)
     ax = axes_for(ax, (1.6 + 0.7 * len(values), 0.8 + 0.24 * len(keep)))

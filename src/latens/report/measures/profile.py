@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.estimators.fitted_parts import column_spread
+from latens.estimators.display.strongest import least_strength, strongest
+from latens.estimators.fitted_parts import column_spread, strength_errors
+from latens.estimators.mixtures.class_rows import class_rows
 from latens.models.likelihoods.names import MEASUREMENTS
-from latens.plots.strengths import class_rows
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -36,7 +37,10 @@ class Profile:
     ----------
     columns : list of str
     strength : array of shape (D, K)
-        In standard deviations of each column: what colours show and what orders columns.
+        In standard deviations of each column: what colours show.
+    error : array of shape (D, K)
+        Its standard error, infinite where no row of a component shows the column. Columns are listed by what is left of
+        the strength after it, as by `top_features`.
     shown : array of shape (D, K), optional
         What cells tell in place of it, such as probabilities; NaN where it is the strength itself.
     unit : str
@@ -51,6 +55,7 @@ class Profile:
 
     columns: list[str]
     strength: np.ndarray
+    error: np.ndarray
     shown: np.ndarray
     unit: str
     centre: np.ndarray
@@ -67,11 +72,14 @@ class Profile:
         scale: np.ndarray,
         unit: str,
         shown: np.ndarray | None = None,
+        error: np.ndarray | None = None,
     ) -> Profile:
-        """From published values of shape (K, D); columns that do not vary have no strength."""
+        """From published values of shape (K, D), and errors likewise; columns that do not vary have no strength."""
         gaps = np.asarray(values - centre)
         strength = np.divide(gaps, scale, out=np.zeros_like(gaps), where=scale > 0).T
-        return cls(columns, strength, np.full(strength.shape, np.nan) if shown is None else shown, unit, centre, scale)
+        error = np.zeros(strength.shape) if error is None else error.T
+        shown = np.full(strength.shape, np.nan) if shown is None else shown
+        return cls(columns, strength, error, shown, unit, centre, scale)
 
     def in_unit(self, d: int, k: int, value: float) -> float:
         """A published number of column d in the unit of its cells."""
@@ -80,15 +88,25 @@ class Profile:
         return float((value - self.centre[d]) / self.scale[d]) if self.scale[d] > 0 else 0.0
 
     def top(self, k: int, n: int) -> list[int]:
-        """The columns in which component k is strongest."""
-        return [int(d) for d in np.argsort(-np.abs(self.strength[:, k]), kind="stable")[:n]]
+        """The columns in which component k is surely strongest."""
+        return strongest(self._least[:, k], n)
+
+    @property
+    def is_shown(self) -> np.ndarray:
+        """(D, K), whether any row of a component shows the column."""
+        return np.asarray(np.isfinite(self.error))
+
+    @property
+    def _least(self) -> np.ndarray:
+        return least_strength(self.strength, self.error)
 
     def notable(self, k: int, n: int) -> list[int]:
-        """Those of them that stand out: no tiny strengths, no probabilities that are raised and yet below the usual."""
+        """Those of them that surely stand out: no tiny strengths, no raised probabilities below the usual."""
         lift = np.full(self.strength.shape, np.nan) if self.lift is None else self.lift
         return [
             d for d in self.top(k, n)
-            if abs(self.strength[d, k]) >= LEAST_STRENGTH and not (self.strength[d, k] > 0 and lift[d, k] < 1)
+            if abs(self.strength[d, k]) >= LEAST_STRENGTH and self._least[d, k] > 0
+            and not (self.strength[d, k] > 0 and lift[d, k] < 1)
         ]  # fmt: skip
 
 
@@ -123,7 +141,8 @@ def profile_of(entry: Entry) -> Profile | None:
     if spread is None:
         return Profile.of(columns, loadings, zero, zero + 1, NOTE_ON_UNITS)
     linked = entry.family == "views" and not all(str(kind) in MEASUREMENTS for kind in model.likelihoods_.values())
-    return Profile.of(columns, loadings, zero, spread, f"{LOADINGS}{NOTE_ON_LINKS if linked else ''}")
+    unit = f"{LOADINGS}{NOTE_ON_LINKS if linked else ''}"
+    return Profile.of(columns, loadings, zero, spread, unit, error=strength_errors(model))
 
 
 def _wide_loadings(entry: Entry) -> np.ndarray | None:
@@ -137,17 +156,18 @@ def _wide_loadings(entry: Entry) -> np.ndarray | None:
 def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
     """Clusters beside all rows: in numbers, or in probabilities where rows are binary."""
     model = entry.model
-    spread = column_spread(model)
+    spread, error = column_spread(model), strength_errors(model)
     if entry.family == "causes":
         usual = 1 - (1 - np.asarray(model.leak_)) * np.prod(1 - np.asarray(model.usage_)[:, None] * means, axis=0)
         spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12)) if spread is None else spread
-        found = Profile.of(columns, means, np.zeros_like(usual), spread, ACTIVATIONS, means.T)
+        found = Profile.of(columns, means, np.zeros_like(usual), spread, ACTIVATIONS, means.T, error)
         return replace(found, lift=_lift((1 - (1 - np.asarray(model.leak_)) * (1 - means)).T, usual))
     usual = np.asarray(model.weights_) @ means
     assert spread is not None  # only estimators of latens are clusters
     if entry.binary:
-        return replace(Profile.of(columns, means, usual, spread, CHANCES, means.T), lift=_lift(means.T, usual))
-    return Profile.of(columns, means, usual, spread, GAPS)
+        found = Profile.of(columns, means, usual, spread, CHANCES, means.T, error)
+        return replace(found, lift=_lift(means.T, usual))
+    return Profile.of(columns, means, usual, spread, GAPS, error=error)
 
 
 def _lift(probability: np.ndarray, usual: np.ndarray) -> np.ndarray:
@@ -162,4 +182,5 @@ def _of_classes(model: Any) -> Profile:
     known_as = [row.name if row.kind in ("categorical", "ordinal") else row.column for row in rows]
     lift = [row.value / max(row.usual, 1e-12) if row.level else np.full(len(row.value), np.nan) for row in rows]
     strength, shown = np.array([row.strength for row in rows]), np.array([row.value for row in rows])
-    return Profile([row.name for row in rows], strength, shown, NOTE_ON_KINDS, zero, one, known_as, np.array(lift))
+    names, error = [row.name for row in rows], np.array([row.error for row in rows])
+    return Profile(names, strength, error, shown, NOTE_ON_KINDS, zero, one, known_as, np.array(lift))

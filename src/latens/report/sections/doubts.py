@@ -10,13 +10,14 @@ __all__ = ["warned"]
 
 def warned(entry: Entry) -> Section | None:
     """Every warning of the fit: what was seen, and what to do about it."""
-    records = getattr(entry.model, "warnings_", ())
-    if not records:
+    rows = entry.warned
+    if rows is None:
+        rows = [(record.message, record.remedy) for record in getattr(entry.model, "warnings_", ())]
+    if not rows:
         return None
-    rows = tuple((record.message, record.remedy) for record in records)
     return Section(
         "To look at first",
         "What the fit warned of.",
-        table=Table(("what was seen", "what to do"), rows, prose=True),
+        table=Table(("what was seen", "what to do"), tuple(rows), prose=True),
         anchor="warnings",
     )

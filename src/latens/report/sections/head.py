@@ -158,6 +158,8 @@ def _predicted(entry: Entry) -> tuple[str, str]:
 def _number_found(entry: Entry) -> tuple[str, str]:
     k, asked = entry.n_components, getattr(entry.model, "n_components", None)
     point = getattr(entry.model, "prior", "ard") == "ml" or getattr(entry.model, "prune", True) is False
+    if not point and curve_of(entry.model).is_maximised and not entry.model.converged_:
+        return "doubtful", f"{number(k)} {entry.noun(k)} so far: the search ended before their number was found."
     if not isinstance(asked, int | float | np.integer):
         return "good", f"{number(k)} {entry.noun(k)}: the number was found by the bound."
     if point:
@@ -165,7 +167,8 @@ def _number_found(entry: Entry) -> tuple[str, str]:
     if k < asked:
         more = " (an upper bound; prune=False keeps all)" if k < asked <= FEW_ASKED else ""
         return "good", f"{number(k)} {entry.noun(k)} needed of at most {number(int(asked))}{more}."
-    return "doubtful", f"All {number(k)} {entry.noun(2)} are in use: raise n_components to see whether more are needed."
+    more = "-k" if entry.command else "n_components"
+    return "doubtful", f"All {number(k)} {entry.noun(2)} are in use: raise {more} to see whether others are needed."
 
 
 def _cells(entry: Entry) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from sklearn import get_config
 from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows
+from latens.estimators.display.strongest import least_strength, strongest
 from latens.estimators.frames.raw_frames import in_types_of
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns
@@ -109,21 +110,21 @@ def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:
     return here if given.seen is None else xp.where(given.seen, here, wide)
 
 
-def strongest(
-    q: MultiViewPosterior, layout: Layout, chosen: Sequence[str], factors: Sequence[str], n: int
+def strongest_features(
+    q: MultiViewPosterior, errors: Floats, layout: Layout, chosen: Sequence[str], factors: Sequence[str], n: int
 ) -> dict[str, list[str]]:
-    """For each factor the `n` features of the chosen views of whose variance it makes the largest share.
+    """For each factor the `n` features of the chosen views of whose variance it surely makes the largest share.
 
     Not beside their noise alone, which goes to 0 in a column that another one repeats.
     """
-    names, strengths = [], []
-    for name, features in zip(layout.views, layout.features, strict=True):
+    names, least = [], []
+    for name, features, at in zip(layout.views, layout.features, layout.bounds, strict=True):
         if name in chosen:
             names += [f"{name}: {feature}" if len(chosen) > 1 else feature for feature in features]
             p = q.views[name]
-            strengths.append(p.weights.mean.T**2 / column_variance(p))
-    order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
-    return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
+            least.append(least_strength(p.weights.mean.T / np.sqrt(column_variance(p)), errors[:, at]))
+    each = zip(factors, np.concatenate(least, axis=1), strict=True)
+    return {factor: [names[d] for d in strongest(row, n)] for factor, row in each}
 
 
 def spread_by_column(q: MultiViewPosterior, loadings: Mapping[str, Floats], noise: Mapping[str, Floats]) -> Floats:

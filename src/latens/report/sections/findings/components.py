@@ -24,6 +24,7 @@ TOP = 5  # strongest columns listed of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
 MOST_HATCHED = 0.5  # share of cells
 IN_SIGHT = 22  # rows of it that are seen without scrolling
+NOT_SHOWN = "not identified: no row of it shows this column"
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
 NOTE_ON_SCROLLING = Markup('<p class="on-screen">The table scrolls.</p>')
@@ -76,8 +77,9 @@ def columns(entry: Entry) -> Section | None:
     k = min(profile.strength.shape[1], MOST_COMPONENTS)
     most = min(MOST_COLUMNS, MOST_CELLS // max(k, 1))
     d = len(profile.columns)
-    keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
-    why = _doubts(entry, profile)
+    why, is_shown = _doubts(entry, profile), profile.is_shown
+    strength = np.where(is_shown, profile.strength, 0.0)[:, :k]
+    keep = np.sort(np.argsort(-np.max(np.abs(strength), axis=1), kind="stable")[:most])
     text = f"Cells are {profile.unit}; "
     text += (
         "point at one for its number."
@@ -91,12 +93,15 @@ def columns(entry: Entry) -> Section | None:
         text += f" Most intervals are not sound: {reason.replace('of it', 'of these components')}."
         why = {place: reason for place, reason in why.items() if reason.startswith("not identified")}
     text += " Hatched: the interval is not sound." if why else ""
+    if not is_shown[keep, :k].all():
+        text += f" Hatched without a colour: no row of the {entry.noun(1)} shows the column."
+        why |= {(int(i), int(j)): NOT_SHOWN for i, j in np.argwhere(~is_shown)}
     at = {int(column): row for row, column in enumerate(keep)}
     cells = heat_table(
         "column",
         [profile.columns[i] for i in keep],
         entry.labels[:k],
-        profile.strength[keep, :k],
+        strength[keep],
         profile.shown[keep, :k],
         {(at[i], j): reason for (i, j), reason in why.items() if i in at},
         None if profile.lift is None else profile.lift[keep, :k],

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.diagnose.hidden_entries import filled_rows, of_text
-from latens.plots.strengths import class_rows
+from latens.estimators.mixtures.class_rows import class_rows
 from latens.report.charts.heat_table import component_name, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
