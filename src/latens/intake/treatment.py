@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.errors import MixedNumbers, TableRefused, warn
+from latens.errors import MissingCodes, MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, too_many_levels
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
-from latens.intake.missing_codes import missing_codes
+from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import NumbersInText, read_numbers
 from latens.intake.numbers.format import ColumnFormat
@@ -24,7 +24,15 @@ from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.text_files.dialect import NAMELESS
 from latens.system.wording import listed
 
-__all__ = ["Choices", "counts_together", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
+__all__ = [
+    "Choices",
+    "counts_together",
+    "dates_as_names",
+    "tell_codes",
+    "tell_several_ways",
+    "treat",
+    "word_among_numbers",
+]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +47,8 @@ MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several 
 MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
+KEEPS_CODES = " (--missing none keeps it)"
+CODE_NOTE = re.compile(rf"([^\s;]+) taken as missing, (once|[\d,]+ times){re.escape(KEEPS_CODES)}")
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
@@ -198,6 +208,22 @@ def tell_several_ways(columns: Sequence[Column]) -> None:
             MixedNumbers(
                 f"column {column.name!r} holds numbers that are written in several ways, {seen}: {consequence}.",
                 f"To have numbers, {remedy}{levels}.",
+            )
+        )
+
+
+def tell_codes(columns: Sequence[Column]) -> None:
+    """Warn of numbers that nobody named and that are taken as missing."""
+    coded = [
+        f"{column.name!r} ({', '.join(f'{code} {times}' for code, times in found)})"
+        for column in columns
+        if column.is_kept and (found := CODE_NOTE.findall(column.note))
+    ]
+    if coded:
+        warn(
+            MissingCodes(
+                f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
+                "If they are measurements, latens.read(..., missing='none') keeps them; missing=[...] names others.",
             )
         )
 
@@ -375,7 +401,7 @@ def _number_columns(
         before = columns[j] or Column(raw.names[j], "number")
         unit = raw.units.get(before.name, before.unit)
         notes = [before.note, f"unit: {unit}" if unit != before.unit else ""]
-        keeps = " (--missing none keeps it)" if choices.missing is None else ""
+        keeps = KEEPS_CODES if choices.missing is None else ""
         notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
         as_category = before.name in choices.category
@@ -397,11 +423,7 @@ def _codes(matrix: Floats, choices: Choices) -> dict[int, dict[float, int]]:
         counts = {at: {code: int((matrix[:, at] == code).sum()) for code in choices.missing}
                  for at in range(matrix.shape[1])}  # fmt: skip
         return {at: found for at, each in counts.items() if (found := {code: n for code, n in each.items() if n})}
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
-        least = np.maximum(2, 0.01 * (~np.isnan(matrix)).sum(axis=0))
-        repeated = ((matrix == low).sum(axis=0) >= least) | ((matrix == high).sum(axis=0) >= least)
-    able = np.flatnonzero(repeated & (low != high))
+    able = np.flatnonzero(may_hold_codes(matrix)) if len(matrix) else ()
     return {int(at): found for at in able if (found := missing_codes(matrix[:, at]))}
 
 

@@ -99,18 +99,23 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str,
     if not found:
         return
     j = next(iter(found))
-    code = next(iter(found[j]))
-    count = int(np.sum(_column(rows, j) == code))
+    codes, column = list(found[j]), _column(rows, j)
+    seen = " and ".join(f"{code:g} {int(np.sum(column == code))} times" for code in codes)
+    typed = f"{codes[0]:g}" if len(codes) == 1 else f"[{', '.join(f'{code:g}' for code in codes)}]"
     of_rows = f" in {len(rows)} rows looked at" if container == "scan" else ""
     others = [names[other] for other in found if other != j]
     also = f"; so do {listed(map(str, others))}" if others else ""
-    replaced = f"np.where(X == {code:g}, np.nan, X)"
+    replaced = f"np.where({f'X == {typed}' if len(codes) == 1 else f'np.isin(X, {typed})'}, np.nan, X)"
     if container == "frame":  # which keeps its names
-        replaced = f"X.replace({{{str(names[j])!r}: {code:g}}}, np.nan)"
+        replaced = f"X.replace({{{str(names[j])!r}: {typed}}}, np.nan)"
     warn(
         MissingCodes(
-            f"column {str(names[j])!r} holds {code:g} {count} times{of_rows}, far from its other values{also}: this "
-            "looks like a code for missing values, and is taken as a number.",
+            f"column {str(names[j])!r} holds {seen}{of_rows}, far from its other values{also}: "
+            + (
+                "this looks like a code for missing values, and is taken as a number."
+                if len(codes) == 1
+                else "these look like codes for missing values, and are taken as numbers."
+            ),
             "If so, store NaN, or nothing, in its place."
             if container == "scan"
             else f"If so, pass X with NaN in its place{'' if container == 'views' else f': X = {replaced}'}.",
