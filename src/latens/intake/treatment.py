@@ -47,6 +47,7 @@ MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several 
 MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
+ASSUMED = re.compile(r"('[^']*' read as \S+, as the file has decimal commas); for (\S+ write [^;]*)")
 KEEPS_CODES = " (--missing none keeps it)"
 CODE_NOTE = re.compile(rf"([^\s;]+) taken as missing, (once|[\d,]+ times){re.escape(KEEPS_CODES)}")
 LEAST_TWO = 10  # values with fractions that show that there are only two
@@ -196,8 +197,16 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
 
 
 def tell_several_ways(columns: Sequence[Column]) -> None:
-    """Warn of columns that are left out, or taken as categories, for how their numbers are written."""
+    """Warn of columns whose numbers may be others, or that are left out or levels, for how numbers are written."""
     for column in columns:
+        if (assumed := ASSUMED.search(column.note)) and column.role != "dropped":
+            warn(
+                MixedNumbers(
+                    f"column {column.name!r} holds points before three digits, which may be thousands or decimals: "
+                    f"{assumed[1]}.",
+                    f"For {assumed[2]}.",
+                )
+            )
         _, found, said = column.note.partition(f"{SEVERAL_WAYS}, ")
         if not found:
             continue
@@ -338,7 +347,7 @@ def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_
     words = sorted(strange, key=lambda text: -counts[text])
     reading = found.reading
     shown = list(islice(found.numbers, MOST_SHOWN))
-    notes = reading.words(shown)
+    notes = [*reading.words(shown), *([found.assumed] if found.assumed else [])]
     if words:
         of = f" in {reading.mark}" if reading.mark else ""
         n_words = sum(counts[word] for word in words)
