@@ -301,3 +301,29 @@ def test_a_regression_names_the_columns_that_cost_it_rows(tmp_path: Path, monkey
     assert (found["rows"], found["rows_used"]) == (100, 20)
     said = done("fit", "r.csv", "--target", "y", "--report", "none", "--drop", "nest remarks").stdout
     assert "\n95 of 100 rows used: R²" in said
+
+
+@pytest.mark.extras
+def test_numbers_of_rows_are_told_alike_before_the_fit_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of patients went into fits without a word, those of customers were told after the fit alone."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    patients = np.cumsum(rng.integers(1, 90, 150))
+    rows = [f"{10_000 + p},{5000 + i},{a:.3f},{b:.3f}"
+            for i, (p, (a, b)) in enumerate(zip(patients, rng.normal(size=(150, 2)), strict=True))]  # fmt: skip
+    Path("p.csv").write_text("\n".join(["patient,customer,a,b", *rows]))
+    how = {
+        "patient": "every value occurs once, in ascending order",
+        "customer": "every value occurs once, at equal steps",
+    }
+    said = done("fit", "p.csv", "--dry-run").stdout
+    for name, words in how.items():
+        assert re.search(rf"{name} +number +kept +0 +may number the rows: {words}; --drop {name} leaves it out", said)
+    asked = ("--model", "factor-analysis", "-k", "1", "--max-iter", "5", "--report", "none", "--out", "none")
+    said = done("fit", "p.csv", *asked).stdout
+    for name, words in how.items():
+        assert re.search(rf"'{name}' (may )?number the rows: {words}\. .*--drop {name}", said)
+    said = done("fit", "p.csv", *asked, "--drop", "patient,customer").stdout
+    assert "number the rows" not in said

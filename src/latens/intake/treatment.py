@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from latens.errors import MissingCodes, MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
-from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, too_many_levels
+from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, how_rows_are_numbered, too_many_levels
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.intake.numbers.cell import number_in
@@ -416,7 +416,7 @@ def _number_columns(
         as_category = before.name in choices.category
         role = None if as_category else choices.role_of(before.name)
         column = (
-            _number_column(before.name, facts, at, matrix[:, at], as_category)
+            _number_column(before.name, facts, at, matrix[:, at], as_category, bool(unit))
             if role is None
             else _number_aside(before.name, role, matrix[:, at], int(facts.n_missing[at]))
         )
@@ -471,7 +471,7 @@ class _Facts:
         )  # fmt: skip
 
 
-def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_category: bool) -> Column:
+def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_category: bool, has_unit: bool) -> Column:
     low, high, n_missing = float(facts.low[at]), float(facts.high[at]), int(facts.n_missing[at])
     if n_missing == facts.n_rows:
         return Column(name, "empty", "dropped", "no value at all", n_missing)
@@ -488,6 +488,8 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
     if facts.whole[at]:
         if ID_NAME.search(_words(name)) and n_missing == 0 and len(np.unique(values)) == len(values) >= LEAST_COUNTER:
             return Column(name, "id", "dropped", "whole numbers, different in every row", n_missing)
+        if not has_unit and (how := how_rows_are_numbered(values)):
+            return Column(name, "number", note=f"may number the rows: {how}; --drop {_quoted(name)} leaves it out")
         if _is_count(facts, at):
             return Column(name, "count", n_missing=n_missing)
         if high - low <= LARGEST_STEP and low >= 0:

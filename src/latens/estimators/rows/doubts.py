@@ -17,6 +17,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
+from latens.intake.kind_guess import EQUAL_STEPS, how_rows_are_numbered
 from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
@@ -71,7 +72,8 @@ def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: 
         part = np.where(host(sample.seen[:MOST_ROWS, :MOST_COLUMNS]) > 0, part, np.nan)
     ends = column_ends(part)
     _doubt_codes(sample, part, names, "scan", ends)
-    _tell_counters([names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)], "scan")
+    counters = [names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)]
+    _tell_counters(counters, "scan", EQUAL_STEPS)
     _doubt_equal(sample, part, names, "scan", ends)
     if levels:
         _doubt_levels(part, names)
@@ -124,21 +126,19 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str,
 
 
 def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int, container: str) -> None:
-    found = []
+    found: dict[str, list[str]] = {}
     head = part[:LEAST_ROWS]  # of most columns these few rows tell that they hold no counter
     for j in np.flatnonzero((head == np.round(head)).all(axis=0)).tolist():
         column = part[:, j]
         if not np.isfinite(column).all() or np.any(column != np.round(column)):
             continue
-        if step > 1:
-            column = _column(rows, j)
-        gaps = np.diff(np.sort(column))
-        if len(gaps) and gaps[0] > 0 and np.all(gaps == gaps[0]):
-            found.append(names[j])
-    _tell_counters(found, container)
+        if how := how_rows_are_numbered(column if step == 1 else _column(rows, j)):
+            found.setdefault(how, []).append(names[j])
+    for how, numbering in found.items():
+        _tell_counters(numbering, container, how)
 
 
-def _tell_counters(found: Sequence[str], container: str) -> None:
+def _tell_counters(found: Sequence[str], container: str, how: str) -> None:
     if not found:
         return
     remedy = (
@@ -151,11 +151,8 @@ def _tell_counters(found: Sequence[str], container: str) -> None:
         remedy = (
             f"Make one the names of rows, latens.scan(..., row_names={str(found[0])!r}), or leave them out: columns=."
         )
-    warn(
-        CountsRows(
-            f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.", remedy
-        )
-    )
+    verb = "number" if how == EQUAL_STEPS else "may number"
+    warn(CountsRows(f"column(s) {listed(map(str, found))} {verb} the rows: {how}.", remedy))
 
 
 def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
