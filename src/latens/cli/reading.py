@@ -94,8 +94,8 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     from latens.intake import read
 
     with warnings.catch_warnings():
-        for told in (MixedNumbers, MissingCodes):  # what is said of each column says it, with the option to type
-            warnings.simplefilter("ignore", told)
+        for category in (MixedNumbers, MissingCodes):  # what is said of each column says it, with the option to type
+            warnings.simplefilter("ignore", category)
         return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
 
 

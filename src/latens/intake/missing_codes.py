@@ -163,8 +163,8 @@ def _survey_codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats
     codes, others = distinct[:negative], distinct[negative:]
     if not 0 < negative <= MOST_CODES or codes[0] not in SURVEY_CODES or np.any(codes != np.round(codes)):
         return np.empty(0)
-    apart = len(others) >= 2 and float(others[0] - codes[-1]) > float(np.median(np.diff(others)))
-    return codes if apart and _are_enough(counts[:negative], n, True) else np.empty(0)
+    is_far = len(others) >= 2 and float(others[0] - codes[-1]) > float(np.median(np.diff(others)))
+    return codes if is_far and _are_enough(counts[:negative], n, True) else np.empty(0)
 
 
 def _are_enough(counts: NDArray[np.int64], n: int, named: bool) -> bool:

@@ -97,7 +97,7 @@ def _column(rows: Rows, j: int) -> Floats:
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
     at = np.flatnonzero(may_hold_codes(part, ends)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
-    found = {j: codes for j in full if (codes := missing_codes(part[:, j], may_hold=True))}
+    found = {j: counts for j in full if (counts := missing_codes(part[:, j], may_hold=True))}
     if not found:
         return
     j = next(iter(found))

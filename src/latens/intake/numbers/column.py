@@ -279,8 +279,8 @@ def _assumed_thousands(cells: Mapping[str, NumberCell], decimal: str) -> str:
     """
     cores = {text: cell.core for text, cell in cells.items()}
     points = [text for text, core in cores.items() if _AMBIGUOUS.fullmatch(core) and "." in core]
-    told = any(shown_decimal(core) is not None or _BELOW_A_THOUSAND.fullmatch(core) for core in cores.values())
-    if decimal == "." or not points or told:
+    is_decided = any(shown_decimal(core) is not None or _BELOW_A_THOUSAND.fullmatch(core) for core in cores.values())
+    if decimal == "." or not points or is_decided:
         return ""
     text = points[0]
     whole, broken = cores[text].replace(".", ""), f"{float(cores[text]):g}"
