@@ -511,7 +511,7 @@ def _part(
         )
     columns, values = treat(table, choices)
     tell_several_ways(columns)
-    tell_codes(columns)
+    tell_codes(columns, "latens.read(..., missing='none') keeps them, and missing=[...] names others")
     columns = dates_as_names(columns, table)
     columns = counts_together(columns, values) if among_others else columns
     columns = tuple(_with_taken(column, missing_counts.get(column.name, {})) for column in columns)

@@ -221,8 +221,8 @@ def tell_several_ways(columns: Sequence[Column]) -> None:
         )
 
 
-def tell_codes(columns: Sequence[Column]) -> None:
-    """Warn of numbers that nobody named and that are taken as missing."""
+def tell_codes(columns: Sequence[Column], remedy: str) -> None:
+    """Warn of numbers that nobody named and that are taken as missing; the remedy keeps them."""
     coded = [
         f"{column.name!r} ({', '.join(f'{code} {times}' for code, times in found)})"
         for column in columns
@@ -232,7 +232,7 @@ def tell_codes(columns: Sequence[Column]) -> None:
         warn(
             MissingCodes(
                 f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
-                "If they are measurements, latens.read(..., missing='none') keeps them; missing=[...] names others.",
+                f"If they are measurements, {remedy}.",
             )
         )
 
