@@ -29,7 +29,8 @@ MOST_CODES = 4  # in one column, such as 97, 98 and 99
 MANY_VALUES = 10  # distinct ones beside the code, without which any far value might be a level
 MOST_ROWS = 20_000  # looked at
 NAMED = re.compile(r"-?9{2,}|-?8{2,}|-?9+7|-?9+8|-32768|-2147483648|2147483647|65535|1e\+?\d+")
-SURVEY_CODES = (-9.0, -8.0, -7.0)  # of surveys, of which one is the lowest value; others down from -1 may be beside it
+SURVEY_CODES = (-9.0, -8.0, -7.0)  # of surveys, of which one is the lowest value; -1 may be beside it
+LEAST_STEPS = 3.0  # between neighbours among the other values, that lie between these and such a code
 
 
 @dataclass(frozen=True)
@@ -158,13 +159,15 @@ def _beside(run: int, most: int, ordered: Floats, often: NDArray[np.int64], n: i
 
 
 def _survey_codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
-    """Such as -9, -8 and -1: the only negative values, farther below the others than these are from each other."""
+    """Such as -9, -8 and -1: the only negative values, each repeated, and far below the others as these lie."""
     negative = int(np.searchsorted(distinct, 0.0))
     codes, others = distinct[:negative], distinct[negative:]
-    if not 0 < negative <= MOST_CODES or codes[0] not in SURVEY_CODES or np.any(codes != np.round(codes)):
+    if not negative or codes[0] not in SURVEY_CODES or not np.isin(codes, (*SURVEY_CODES, -1.0)).all():
         return np.empty(0)
-    is_far = len(others) >= 2 and float(others[0] - codes[-1]) > float(np.median(np.diff(others)))
-    return codes if is_far and _are_enough(counts[:negative], n, True) else np.empty(0)
+    if len(others) < 2 or counts[:negative].min() < 2 or not _are_enough(counts[:negative], n, True):
+        return np.empty(0)
+    steps = np.diff(others[: 1 + len(others) // 2])  # of the lower half: tails to the right are long
+    return codes if float(others[0] - codes[-1]) > LEAST_STEPS * float(steps.max()) else np.empty(0)
 
 
 def _are_enough(counts: NDArray[np.int64], n: int, named: bool) -> bool:
