@@ -314,7 +314,7 @@ def _decimal(rows: Sequence[list[str]], separator: str | None) -> str:
     A point before three digits, as in 1.234, may be of thousands: it counts where other cells of its column show that
     it is not.
     """
-    if separator == ",":
+    if separator == "," or not any("," in cell for row in rows for cell in row):
         return "."
     by_column: list[dict[str, list[NumberCell]]] = [{} for _ in range(max(map(len, rows), default=0))]
     for row in rows:
