@@ -230,7 +230,7 @@ class MissingCodes(LatensWarning):
 
 
 class MixedNumbers(LatensWarning):
-    """Cells of a column hold numbers that are written in several ways, such as 39% and 0.176: they stay text."""
+    """Numbers of a column are written in several ways, such as 39% and 0.176, or in one that has two meanings."""
 
 
 class CountsRows(LatensWarning):

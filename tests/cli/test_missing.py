@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import latens
+from latens.errors import MixedNumbers
 from tests.cli.commands import call, done
 
 HEAD = "age,income,smokes,town"
@@ -145,6 +147,35 @@ def test_filled_files_write_numbers_as_their_column_does(
     assert np.isfinite(np.load("full.npy")).all()
     filled = json.loads(done("impute", "t.latens", "t.csv", "--json").stdout)
     assert filled["price"] == full["price"].tolist()
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_filled_files_read_back_as_the_same_numbers(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a file with decimal commas, cells with units kept them beside plain numbers with points: 3.668 g for 3668."""
+    import pandas as pd
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(60)
+    cells = {
+        "mass": [f"{4200 + 700 * a:,.0f} g" for a in z],
+        "bill": [f"{18 + 2 * a:.1f} mm" for a in z + 0.2 * rng.standard_normal(60)],
+        "share": [f"{4 + a:.1f} %" for a in z],
+        "x": [f"{a:.3f}" for a in z],
+    }
+    whole = pd.DataFrame(cells).map(lambda cell: cell.translate({44: ".", 46: ","}))
+    whole.mask(rng.random(whole.shape) < 0.1).to_csv("t.csv", sep=";", index=False)
+    done("fit", "t.csv", "--model", "factor-analysis", "-k", "1", "--report", "none", "--max-iter", "30")
+    done("impute", "t.latens", "t.csv", "--out", f"full.{suffix}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixedNumbers)
+        given, filled = latens.read("t.csv").frame, latens.read(f"full.{suffix}").frame
+    seen = given.notna().to_numpy()
+    np.testing.assert_array_equal(filled[given.columns].to_numpy()[seen], given.to_numpy()[seen])
+    np.testing.assert_allclose(filled[given.columns].mean(), given.mean(), rtol=0.1, atol=0.1)
 
 
 def test_without_pandas_a_word_says_that_the_fit_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

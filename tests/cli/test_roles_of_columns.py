@@ -281,3 +281,49 @@ def test_strengths_of_rates_do_not_depend_on_the_unit_of_exposures(roles: Path) 
     hours, seconds = ([row.strength for row in class_rows(fit)] for fit in fits)
     assert np.abs(hours[0]).max() > 0.3
     np.testing.assert_allclose(np.abs(seconds), np.abs(hours), rtol=0.02)
+
+
+@pytest.mark.extras
+def test_a_regression_names_the_columns_that_cost_it_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 344 penguins 34 were left for a column of remarks that nothing named."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [(f"{a:.3f}", "" if i % 20 == 1 else f"{b:.3f}", ("", "late", "ill")[max(0, i % 10 - 7)], f"{2 * a - b:.4f}")
+            for i, (a, b) in enumerate(rng.normal(size=(100, 2)))]  # fmt: skip
+    Path("r.csv").write_text("\n".join(["a,b,nest remarks,y", *(",".join(row) for row in rows)]))
+    said = done("fit", "r.csv", "--target", "y", "--report", "none").stdout
+    assert (
+        "80 row(s) with a missing value were left out, and 20 are used: missing are nest remarks in 80, b in 5." in said
+    )
+    assert "Leave out columns (--drop 'nest remarks' leaves 95 rows), or fill them in first: latens impute." in said
+    assert "\n20 of 100 rows used: R²" in said
+    found = json.loads(done("fit", "r.csv", "--target", "y", "--report", "none", "--json").stdout)
+    assert (found["rows"], found["rows_used"]) == (100, 20)
+    said = done("fit", "r.csv", "--target", "y", "--report", "none", "--drop", "nest remarks").stdout
+    assert "\n95 of 100 rows used: R²" in said
+
+
+@pytest.mark.extras
+def test_numbers_of_rows_are_told_alike_before_the_fit_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of patients went into fits without a word, those of customers were told after the fit alone."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    patients = np.cumsum(rng.integers(1, 90, 150))
+    rows = [f"{10_000 + p},{5000 + i},{a:.3f},{b:.3f}"
+            for i, (p, (a, b)) in enumerate(zip(patients, rng.normal(size=(150, 2)), strict=True))]  # fmt: skip
+    Path("p.csv").write_text("\n".join(["patient,customer,a,b", *rows]))
+    how = {
+        "patient": "every value occurs once, in ascending order",
+        "customer": "every value occurs once, at equal steps",
+    }
+    said = done("fit", "p.csv", "--dry-run").stdout
+    for name, words in how.items():
+        assert re.search(rf"{name} +number +kept +0 +may number the rows: {words}; --drop {name} leaves it out", said)
+    asked = ("--model", "factor-analysis", "-k", "1", "--max-iter", "5", "--report", "none", "--out", "none")
+    said = done("fit", "p.csv", *asked).stdout
+    for name, words in how.items():
+        assert re.search(rf"'{name}' (may )?number the rows: {words}\. .*--drop {name}", said)
+    said = done("fit", "p.csv", *asked, "--drop", "patient,customer").stdout
+    assert "number the rows" not in said

@@ -255,3 +255,50 @@ def test_columns_with_a_role_are_no_measurements(tmp_path: Path) -> None:
     }
     assert table.numbers_aside("weights").tolist() == [1.0 + i % 2 for i in range(40)]
     assert set(table.groups()) == {"1", "2"}
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("after", ["", " g", " €", " %"])
+def test_the_same_digits_are_read_in_one_way_and_told(after: str, tmp_path: Path) -> None:
+    """They were 1.234 without a unit, 1234 in grams and text in euros, told of the last alone."""
+    import pandas
+
+    path = tmp_path / "mix.csv"
+    cells = [f"{digits}{after}" for digits in ["1.234", "2.500", "3.125", "4.750"] * 30]
+    pandas.DataFrame({"a": cells, "b": ["1,5", "2,25", "3", "4"] * 30}).to_csv(path, sep=";", index=False)
+    with pytest.warns(MixedNumbers, match=rf"'1\.234{after}' read as 1234, .*\. For 1\.234 write 1,2340{after}\.$"):
+        table = latens.read(path)
+    assert table.frame["a"].tolist()[:4] == [1234, 2500, 3125, 4750]
+    assert table.frame["b"].tolist()[:4] == [1.5, 2.25, 3, 4]
+    path.write_text(path.read_text().replace("1.234", "1,2340").replace("2.500", "2,5"))
+    path.write_text(path.read_text().replace("3.125", "3,1250").replace("4.750", "4,75"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MixedNumbers)  # as the warning advised
+        assert latens.read(path).frame["a"].tolist()[:4] == [1.234, 2.5, 3.125, 4.75]
+
+
+@pytest.mark.extras
+def test_thousands_that_their_column_tells_are_not_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "told.csv"
+    rows = "1.250 g;1.200,50 €;0,5\n980 g;3.750 €;1,5\n2.125 g;12 €;2,25\n" * 20
+    path.write_text("mass;price;x\n" + rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MixedNumbers)
+        table = latens.read(path)
+    assert table.frame.iloc[:2].to_numpy().tolist() == [[1250, 1200.5, 0.5], [980, 3750, 1.5]]
+
+
+@pytest.mark.extras
+def test_units_alone_tell_the_decimal_mark_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "units.csv"
+    path.write_text("mass;length\n" + "3.750 g;18,3 mm\n4.125 g;17,25 mm\n3.900 g;19 mm\n" * 20)
+    with pytest.warns(MixedNumbers, match="'3.750 g' read as 3750"):
+        table = latens.read(path)
+    assert table.frame.iloc[:2].to_numpy().tolist() == [[3750, 18.3], [4125, 17.25]]
+
+
+@pytest.mark.extras
+def test_points_beside_clear_decimals_stay_decimals(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("a;b\n" + "1.234;1,75\n0.125;2,50\n12.5;3\n" * 20)
+    assert latens.read(path).frame.iloc[:3].to_numpy().tolist() == [[1.234, 1.75], [0.125, 2.5], [12.5, 3]]

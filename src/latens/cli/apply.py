@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,6 +39,7 @@ __all__ = [
 
 STABILITY_SECONDS = 300.0  # that fits of halves may take
 ROW = "row"  # heads the names of rows, as a first column without a heading is called
+MOST_COSTLY = 4  # columns named whose missing cells cost rows
 MOST_ROWS_PRINTED = 10  # rows printed where no file was named
 
 
@@ -137,17 +139,18 @@ def _predicted(fitted: Any, rows: Any) -> dict[str, Any]:
 def impute(model: Path, file: Path | None, **options: Any) -> None:
     """Fill missing values by what the model expects.
 
-    Columns that it does not use follow as they were.
+    Columns that it does not use follow as they were; decimal commas stay, with semicolons between columns of a .csv.
     """
     fitted, rows, encoded, given = _ask(model, file, options)
     if not hasattr(fitted, "impute"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
     filled = fitted.impute(rows, **given)
     columns: dict[str, Any] = {}
+    decimal = _decimal_of(encoded, options)
     if _takes_levels(fitted) or _takes_frame(fitted):
         columns = {str(name): filled[name].to_numpy() for name in filled.columns}
         columns = _as_given(columns, encoded, False, options)
-        _answer(columns | _unused(encoded, columns, options), encoded, options)
+        _answer(columns | _unused(encoded, columns, options), encoded, options, decimal=decimal)
         return
     several = len(getattr(fitted, "encodings_", None) or encoded) > 1
     n = len(next(iter(filled.values())) if isinstance(filled, dict) else filled)
@@ -155,7 +158,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
         matrix = _matrix_of(filled, view if several else None, table, n)
         columns |= {f"{view}: {name}" if several else name: values for name, values in table.decode(matrix).items()}
     columns = _as_given(columns, encoded, several, options)
-    _answer(columns | _unused(encoded, columns, options), encoded, options)
+    _answer(columns | _unused(encoded, columns, options), encoded, options, decimal=decimal)
 
 
 @_about_rows
@@ -204,11 +207,11 @@ def report(model: Path, file: Path | None, out: Path | None, metadata: Path | No
             raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
         fitted, source = load_model(model), sources(file, reading["views"])
-        rows, _, code = rows_for(fitted, source, reading)
+        rows, tables, code = rows_for(fitted, source, reading)
         given = beside(fitted, source, reading)
         lines += [*code, *given.lines]
         if "coef_std_" in vars(fitted):
-            rows, given, code = whole_rows(rows, given)
+            rows, given, code = whole_rows(rows, given, next(iter(tables.values())))
             lines += code
         about["rows_options"] = retyped_options(context, {"file", *reading})
         if stability:
@@ -304,8 +307,10 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
     return rows, encoded, [*lines, f"X = {one}{how_taken}"]
 
 
-def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
+def whole_rows(rows: Any, given: Beside, encoded: Encoded | None = None) -> tuple[Any, Beside, list[str]]:
     """The rows of which a regression sees every value, what stands beside them, and lines of Python that choose them.
+
+    `encoded` is the table that they came from, for the names of columns that cost rows.
 
     Examples
     --------
@@ -315,20 +320,39 @@ def whole_rows(rows: Any, given: Beside) -> tuple[Any, Beside, list[str]]:
     >>> rows.tolist(), beside.values["y"].tolist(), beside.code
     ([[1.0], [2.0]], [3.0, 4.0], {'y': 'y'})
     """
-    values = np.asarray(rows, dtype=float)
-    whole = ~np.isnan(values).any(axis=1)
+    seen = ~np.isnan(np.asarray(rows, dtype=float))
     if "y" in given.values:
-        whole &= ~np.isnan(np.asarray(given.values["y"], dtype=float))
+        seen = np.column_stack([seen, ~np.isnan(np.asarray(given.values["y"], dtype=float))])
+    whole = seen.all(axis=1)
     if whole.all():
         return rows, given, []
-    warnings.warn(f"{int((~whole).sum())} row(s) with a missing value were left out.", UserWarning, stacklevel=2)
+    costly, drop = _costly_columns(seen, encoded)
     if whole.sum() < 2:
-        raise Refused("fewer than two rows have all their values; leave out the emptiest columns: --drop NAME.")
+        raise Refused(f"fewer than two rows have all their values{costly}; leave out the emptiest columns: {drop}.")
+    remedy = f" Leave out columns ({drop}), or fill them in first: latens impute." if costly else ""
+    left_out = f"{int((~whole).sum()):,} row(s) with a missing value were left out"
+    warnings.warn(f"{left_out}, and {int(whole.sum()):,} are used{costly}.{remedy}", UserWarning, stacklevel=2)
     test = " & ".join(["(X == X).all(axis=1)", *(["(y == y)"] if "y" in given.code else [])])
     lines = [f"{name} = {word}" for name, word in given.code.items()]
     lines += [f"whole = numpy.asarray({test})", "X = X[whole]", *(f"{name} = {name}[whole]" for name in given.code)]
     values_of_rows = {name: np.asarray(value)[whole] for name, value in given.values.items()}
     return rows[whole], Beside(values_of_rows, {name: name for name in given.code}), ["import numpy", *lines]
+
+
+def _costly_columns(seen: Any, encoded: Encoded | None) -> tuple[str, str]:
+    """The columns that are missing in most rows, and the option that leaves out the first, with what that gains."""
+    counts: dict[str, int] = {}
+    gained: dict[str, int] = {}
+    place = 0
+    for column in () if encoded is None else encoded.columns:
+        own = slice(place, place := place + len(column.encoded_names))
+        counts[column.name] = int(np.sum(~seen[:, own].all(axis=1)))
+        gained[column.name] = int(np.delete(seen, own, axis=1).all(axis=1).sum())
+    most = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])
+    if not most:
+        return "", "--drop NAME"
+    named = listed([f"{name} in {counts[name]:,}" for name in most], MOST_COSTLY, str)
+    return f": missing are {named}", f"--drop {quote(most[0])} leaves {gained[most[0]]:,} rows"
 
 
 def _read_for(fitted: Any, source: Any, arguments: dict[str, Any]) -> tuple[Intake, str]:
@@ -425,21 +449,33 @@ def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str
     return {}
 
 
+def _decimal_of(encoded: dict[str, Encoded], options: dict[str, Any]) -> str:
+    """The decimal mark of a filled file: that of the given ones, or a point where they differ or it is no text.
+
+    Cells of text, such as 3.750 g, mean the same number beside the same decimal marks only.
+    """
+    marks = {table.decimal for table in encoded.values()}
+    is_text = options["out"] is None or options["out"].suffix != ".parquet"
+    return marks.pop() if len(marks) == 1 and is_text else "."
+
+
 def _as_given(
     columns: dict[str, Any], encoded: dict[str, Encoded], several: bool, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The columns as the file writes them: numbers in text, such as $3,750.00, and whole numbers without a fraction.
 
-    A .npy file holds numbers alone, and a Parquet file keeps one type for all of a column.
+    A .npy file holds numbers alone, and a Parquet file keeps one type for all of a column. Text of files with another
+    decimal mark than the filled one is numbers there.
     """
     out = dict(columns)
     suffix = "" if options["out"] is None else options["out"].suffix
     if suffix == ".npy":
         return out
+    decimal = _decimal_of(encoded, options)
     for view, table in encoded.items():
         names = {column.name: f"{view}: {column.name}" if several else column.name for column in table.columns}
         of_table = {name: out[shown] for name, shown in names.items() if shown in out}
-        own = table.written(of_table)
+        own = table.written(of_table) if table.decimal == decimal else table.with_unseen(of_table)
         if suffix != ".parquet":
             own = _whole_as_given(own, table)
         out |= {names[name]: values for name, values in own.items()}
@@ -483,11 +519,13 @@ def _names_of_rows(encoded: dict[str, Encoded], n: int) -> list[Any]:
     return names if len(names) == n else list(range(n))
 
 
-def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[str, Any], closing: str = "") -> None:
+def _answer(
+    columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[str, Any], closing: str = "", decimal: str = "."
+) -> None:
     """Write the answers, or print the first of them."""
     names = _names_of_rows(encoded, len(next(iter(columns.values()), ())))
     if options["out"] is not None:
-        _write(options["out"], names, columns)
+        _write(options["out"], names, columns, decimal)
     if options["as_json"]:
         values = {name: [_plain(value) for value in column] for name, column in columns.items()}
         click.echo(json.dumps({"rows": [str(name) for name in names], **values}))
@@ -512,7 +550,7 @@ def _heading(columns: dict[str, Any]) -> str:
     return ROW if ROW not in columns else "name of row"
 
 
-def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
+def _write(path: Path, names: list[Any], columns: dict[str, Any], decimal: str) -> None:
     import csv
 
     from latens.system.atomic_write import replacing
@@ -531,9 +569,11 @@ def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
         import io
 
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+        between = "\t" if path.suffix != ".csv" else ";" if decimal == "," else ","
+        writer = csv.writer(text, delimiter=between, lineterminator="\n")
         writer.writerow([_heading(columns), *columns])
-        writer.writerows(zip(names, *([_plain(value) for value in column] for column in columns.values()), strict=True))
+        cells = ([_cell(value, decimal) for value in column] for column in columns.values())
+        writer.writerows(zip(names, *cells, strict=True))
         text.detach()
 
 
@@ -541,6 +581,12 @@ def _plain(value: Any) -> Any:
     if value is None or value != value:
         return None
     return value.item() if hasattr(value, "item") else value
+
+
+def _cell(value: Any, decimal: str) -> Any:
+    """A value as a text file has it."""
+    value = _plain(value)
+    return repr(value).replace(".", decimal) if isinstance(value, float) and decimal != "." else value
 
 
 def _shown(value: Any) -> str:

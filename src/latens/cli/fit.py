@@ -413,7 +413,7 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if job.choice.name != "linear-regression":
         return rows, given
     named = {name: given[name] for name in given if name in job.code}
-    rows, beside, lines = whole_rows(rows, Beside(named, job.code))
+    rows, beside, lines = whole_rows(rows, Beside(named, job.code), encoded)
     job.rows_code += lines
     job.code = beside.code
     return rows, given | beside.values

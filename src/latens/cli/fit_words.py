@@ -103,7 +103,8 @@ def _sentence(job: Job) -> str:
     steps = "1 iteration" if model.n_iter_ == 1 else f"{model.n_iter_} iterations"
     words = f"bound {model.elbo_:,.1f} nats, {steps}, {job.seconds:.1f} s"
     if job.choice.name == "linear-regression":
-        words = f"{sentence(Entry(model, job.rows, y=job.target))}\n{words}"
+        used = f"{len(job.rows):,} of {job.table.n_rows:,} rows used: " if len(job.rows) < job.table.n_rows else ""
+        words = f"{used}{sentence(Entry(model, job.rows, y=job.target))}\n{words}"
     else:
         count = model.n_components_
         words = f"{count} {part if count == 1 else _several(part)} found; {words}"
@@ -228,6 +229,8 @@ def record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:
     }
     if job.model is None:
         return record
+    if job.choice.name == "linear-regression":
+        record["rows_used"] = len(job.rows)  # those that show every value
     return record | {
         "n_components": int(getattr(job.model, "n_components_", 0)),
         "bound": float(job.model.elbo_),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from latens.cli.terminal.failures import Refused
-from latens.errors import MixedNumbers
+from latens.errors import MissingCodes, MixedNumbers
 
 if TYPE_CHECKING:
     from latens.intake import Intake
@@ -94,7 +94,8 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     from latens.intake import read
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MixedNumbers)  # what is said of each column says it, with the option to type
+        for category in (MixedNumbers, MissingCodes):  # what is said of each column says it, with the option to type
+            warnings.simplefilter("ignore", category)
         return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
 
 

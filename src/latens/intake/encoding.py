@@ -56,6 +56,7 @@ class Encoded:
     texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
     # of columns with levels that the fit did not have: in which rows (n,), and all cells (n,)
     unseen: Mapping[str, tuple[NDArray[np.bool_], Values]] = field(default_factory=dict)
+    decimal: str = "."  # of the table's plain numbers, where it is text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -210,7 +211,7 @@ class Encoding:
             for column, block in zip(self.columns, blocks, strict=True)
             if column.name in place and (cells := _unseen(column, raw.values[place[column.name]], block)) is not None
         }
-        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts, unseen)
+        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts, unseen, raw.decimal)
 
     def columns_as_read(self, frame: Any) -> RawTable:
         """The columns of a data frame of new rows, in which a level of the fit is one, were it called NA."""

@@ -18,7 +18,7 @@ from latens.intake.missing_codes import NamedMissing
 from latens.intake.parts import Part, encodings_of
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import Choices, counts_together, dates_as_names, tell_several_ways, treat
+from latens.intake.treatment import Choices, counts_together, dates_as_names, tell_codes, tell_several_ways, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -511,6 +511,7 @@ def _part(
         )
     columns, values = treat(table, choices)
     tell_several_ways(columns)
+    tell_codes(columns, "latens.read(..., missing='none') keeps them, and missing=[...] names others")
     columns = dates_as_names(columns, table)
     columns = counts_together(columns, values) if among_others else columns
     columns = tuple(_with_taken(column, missing_counts.get(column.name, {})) for column in columns)

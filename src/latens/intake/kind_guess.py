@@ -1,5 +1,7 @@
 """Which likelihood suits a column of numbers, from their values alone: one rule for counts for all who ask.
 
+And whether it may be a number of the rows rather than a measurement.
+
 Kinds of the columns of a file (number, scale, count, id, ...) are told in `treatment`, which asks here about counts.
 """
 
@@ -10,10 +12,12 @@ from numpy.typing import NDArray
 
 __all__ = [
     "COUNT_REACH",
+    "EQUAL_STEPS",
     "MOST_LEVELS",
     "POISSON_RATIO",
     "count_kind",
     "guess_kind",
+    "how_rows_are_numbered",
     "refuse_levels",
     "too_many_levels",
 ]
@@ -24,6 +28,8 @@ MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a
 MANY_LEVELS = 20  # of a column, which must occur twice on average
 OR_MEASUREMENTS = "or choose 'gaussian' if they are measurements"
 MOST_FRACTIONS = 50  # levels of a scale that may have fractions, such as half steps
+LEAST_NUMBERED, LEAST_ASCENDING = 20, 100  # rows that make a pattern of a coincidence; a sorted column is none so soon
+EQUAL_STEPS, ASCENDING = "every value occurs once, at equal steps", "every value occurs once, in ascending order"
 COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 
 
@@ -56,6 +62,25 @@ def count_kind(mean: float, variance: float, third_moment: float) -> str | None:
     if third_moment < LEAST_SKEW * variance**1.5 / np.sqrt(mean):
         return None
     return "poisson" if variance <= MOST_RATIO * mean else "negative-binomial"
+
+
+def how_rows_are_numbered(values: NDArray[np.float64]) -> str:
+    """What makes a column look like numbers of its rows, as of patients; "" where it does not.
+
+    >>> how_rows_are_numbered(np.arange(5000.0, 5040.0)), how_rows_are_numbered(np.arange(100.0) ** 2)
+    ('every value occurs once, at equal steps', 'every value occurs once, in ascending order')
+    >>> how_rows_are_numbered(np.arange(40.0) % 7)
+    ''
+    """
+    if len(values) < LEAST_NUMBERED or not np.array_equal(values, np.round(values)):  # NaN equals nothing
+        return ""
+    if np.all(np.diff(values) > 0):
+        gaps, ascending = np.diff(values), True
+    else:
+        gaps, ascending = np.diff(np.sort(values)), False
+    if gaps[0] > 0 and np.all(gaps == gaps[0]):
+        return EQUAL_STEPS
+    return ASCENDING if ascending and len(values) >= LEAST_ASCENDING else ""
 
 
 def refuse_levels(column: str, kind: str, levels: NDArray[np.float64], n: int) -> None:

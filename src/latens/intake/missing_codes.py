@@ -21,6 +21,7 @@ LEAST_SHARE = 0.01  # of a column, that a code must fill
 LEAST_NAMED = 5  # occurrences from which a usual code, such as -999, counts as one in a column of any length
 LARGEST_SHARE = 0.5
 LEAST_GAP = 10.0  # interquartile ranges between a code and the other values
+LEAST_GAP_BESIDE = 1.0  # the same of a usual code, such as 99, beside one that is farther out, such as 999
 LEAST_RANGES = 2.0  # ranges of the other values between them and a code that is no row of nines: tails are no codes
 RANGES_FROM_ZERO = 10.0  # the same of 0
 LARGEST_SHARE_OF_ZEROS = 0.1  # of a column in which 0 is no value
@@ -28,6 +29,8 @@ MOST_CODES = 4  # in one column, such as 97, 98 and 99
 MANY_VALUES = 10  # distinct ones beside the code, without which any far value might be a level
 MOST_ROWS = 20_000  # looked at
 NAMED = re.compile(r"-?9{2,}|-?8{2,}|-?9+7|-?9+8|-32768|-2147483648|2147483647|65535|1e\+?\d+")
+SURVEY_CODES = (-9.0, -8.0, -7.0)  # of surveys, of which one is the lowest value; -1 may be beside it
+LEAST_STEPS = 3.0  # between neighbours among the other values, that lie between these and such a code
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ def may_hold_codes(x: Floats, ends: tuple[Floats, Floats] | None = None) -> NDAr
         found |= _are_many(count, n)
         rest = rest - count
         whole = np.flatnonzero(end == np.round(end))  # as all numbers are that stand for missing values
-        found[whole] |= np.array([_is_named(value) for value in end[whole].tolist()], dtype=bool)
+        usual = [_is_named(value) or value in SURVEY_CODES for value in end[whole].tolist()]
+        found[whole] |= np.array(usual, dtype=bool)
     found &= rest > 0  # of two values neither is far from the others
     return found
 
@@ -127,18 +131,49 @@ def _are_many(count: Any, n: Any) -> Any:
 
 def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
     """The codes among the lowest of a column's distinct values (ascending), or if there are none, among the highest."""
+    if len(found := _survey_codes(distinct, counts, n)):
+        return found
     for direction in (1, -1):
         ordered, often = distinct[::direction], counts[::direction]
         named = [_is_named(value) for value in ordered[:MOST_CODES]]
-        run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
-        codes, others = ordered[:run], ordered[run:][::direction]
-        count = int(often[:run].sum())
-        many = _are_many(count, n) or (named[0] and count >= LEAST_NAMED)
-        if len(others) < 2 or not many or count / n > LARGEST_SHARE:
-            continue
-        if _are_codes(codes, named[0], count, others, often[run:][::direction]):
-            return codes
+        most = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
+        for run in range(most, 0, -1):  # 99 is near the others, where 999 is not
+            codes, others = ordered[:run], ordered[run:][::direction]
+            if _are_enough(often[:run], n, named[0]) and len(others) >= 2:
+                count = int(often[:run].sum())
+                if _are_codes(codes, named[0], count, others, often[run:][::direction]):
+                    return ordered[: _beside(run, most, ordered, often, n)]
     return np.empty(0)
+
+
+def _beside(run: int, most: int, ordered: Floats, often: NDArray[np.int64], n: int) -> int:
+    """How many of the values at one end are codes where the first `run` are, and `most` at most."""
+    for longer in range(most, run, -1):
+        others, counts = ordered[longer:], often[longer:]
+        if len(others) >= 2 and _are_enough(often[run:longer], n, True) and often[:longer].sum() <= LARGEST_SHARE * n:
+            ascending = np.argsort(others)
+            gap = float(np.min(np.abs(others - ordered[longer - 1])))
+            if gap > LEAST_GAP_BESIDE * _spread(others[ascending], counts[ascending]):
+                return longer
+    return run
+
+
+def _survey_codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
+    """Such as -9, -8 and -1: the only negative values, each repeated, and far below the others as these lie."""
+    negative = int(np.searchsorted(distinct, 0.0))
+    codes, others = distinct[:negative], distinct[negative:]
+    if not negative or codes[0] not in SURVEY_CODES or not np.isin(codes, (*SURVEY_CODES, -1.0)).all():
+        return np.empty(0)
+    if len(others) < 2 or counts[:negative].min() < 2 or not _are_enough(counts[:negative], n, True):
+        return np.empty(0)
+    steps = np.diff(others[: 1 + len(others) // 2])  # of the lower half: tails to the right are long
+    return codes if float(others[0] - codes[-1]) > LEAST_STEPS * float(steps.max()) else np.empty(0)
+
+
+def _are_enough(counts: NDArray[np.int64], n: int, named: bool) -> bool:
+    """Whether values that occur so often in n rows may be codes, and leave others."""
+    count = int(counts.sum())
+    return bool(_are_many(count, n) or (named and count >= LEAST_NAMED)) and count <= LARGEST_SHARE * n
 
 
 def _are_codes(codes: Floats, named: bool, count: int, others: Floats, often: NDArray[np.int64]) -> bool:
@@ -146,8 +181,7 @@ def _are_codes(codes: Floats, named: bool, count: int, others: Floats, often: ND
     if named and codes[-1] < 0 <= others[0]:
         return True  # the only negative values
     gap = float(np.min(np.abs(others - codes[-1])))
-    low, high = np.interp([0.25, 0.75], (np.cumsum(often) - often / 2) / often.sum(), others)
-    spread = float(high - low)
+    spread = _spread(others, often)
     if gap <= LEAST_GAP * spread:
         return False
     is_zero = codes[0] == 0  # a value of many columns, such as money spent, or its logarithm; of years it is none
@@ -155,3 +189,9 @@ def _are_codes(codes: Floats, named: bool, count: int, others: Floats, often: ND
     far = spread > 0 and len(others) >= MANY_VALUES and gap > ranges * float(others[-1] - others[0])
     common = is_zero and count > LARGEST_SHARE_OF_ZEROS * (count + often.sum())
     return named or (far and not common and codes[0] != 1 and float(codes[0]).is_integer())
+
+
+def _spread(values: Floats, often: NDArray[np.int64]) -> float:
+    """The interquartile range of distinct values (ascending) that occur so often."""
+    low, high = np.interp([0.25, 0.75], (np.cumsum(often) - often / 2) / often.sum(), values)
+    return float(high - low)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.errors import MixedNumbers, TableRefused, warn
+from latens.errors import MissingCodes, MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
-from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, too_many_levels
+from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, how_rows_are_numbered, too_many_levels
 from latens.intake.marks import NONE_WORDS, are_dates, plain_number
-from latens.intake.missing_codes import missing_codes
+from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import NumbersInText, read_numbers
 from latens.intake.numbers.format import ColumnFormat
@@ -24,7 +24,15 @@ from latens.intake.raw_table import RawTable, Values, level_text
 from latens.intake.text_files.dialect import NAMELESS
 from latens.system.wording import listed
 
-__all__ = ["Choices", "counts_together", "dates_as_names", "tell_several_ways", "treat", "word_among_numbers"]
+__all__ = [
+    "Choices",
+    "counts_together",
+    "dates_as_names",
+    "tell_codes",
+    "tell_several_ways",
+    "treat",
+    "word_among_numbers",
+]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +47,9 @@ MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several 
 MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
+ASSUMED = re.compile(r"('[^']*' read as \S+, as the file has decimal commas); for (\S+ write [^;]*)")
+KEEPS_CODES = " (--missing none keeps it)"
+CODE_NOTE = re.compile(rf"([^\s;]+) taken as missing, (once|[\d,]+ times){re.escape(KEEPS_CODES)}")
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
@@ -186,8 +197,16 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
 
 
 def tell_several_ways(columns: Sequence[Column]) -> None:
-    """Warn of columns that are left out, or taken as categories, for how their numbers are written."""
+    """Warn of columns whose numbers may be others, or that are left out or levels, for how numbers are written."""
     for column in columns:
+        if (assumed := ASSUMED.search(column.note)) and column.role != "dropped":
+            warn(
+                MixedNumbers(
+                    f"column {column.name!r} holds points before three digits, which may be thousands or decimals: "
+                    f"{assumed[1]}.",
+                    f"For {assumed[2]}.",
+                )
+            )
         _, found, said = column.note.partition(f"{SEVERAL_WAYS}, ")
         if not found:
             continue
@@ -198,6 +217,22 @@ def tell_several_ways(columns: Sequence[Column]) -> None:
             MixedNumbers(
                 f"column {column.name!r} holds numbers that are written in several ways, {seen}: {consequence}.",
                 f"To have numbers, {remedy}{levels}.",
+            )
+        )
+
+
+def tell_codes(columns: Sequence[Column], remedy: str) -> None:
+    """Warn of numbers that nobody named and that are taken as missing; the remedy keeps them."""
+    coded = [
+        f"{column.name!r} ({', '.join(f'{code} {times}' for code, times in found)})"
+        for column in columns
+        if column.is_kept and (found := CODE_NOTE.findall(column.note))
+    ]
+    if coded:
+        warn(
+            MissingCodes(
+                f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
+                f"If they are measurements, {remedy}.",
             )
         )
 
@@ -312,7 +347,7 @@ def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_
     words = sorted(strange, key=lambda text: -counts[text])
     reading = found.reading
     shown = list(islice(found.numbers, MOST_SHOWN))
-    notes = reading.words(shown)
+    notes = [*reading.words(shown), *([found.assumed] if found.assumed else [])]
     if words:
         of = f" in {reading.mark}" if reading.mark else ""
         n_words = sum(counts[word] for word in words)
@@ -375,13 +410,13 @@ def _number_columns(
         before = columns[j] or Column(raw.names[j], "number")
         unit = raw.units.get(before.name, before.unit)
         notes = [before.note, f"unit: {unit}" if unit != before.unit else ""]
-        keeps = " (--missing none keeps it)" if choices.missing is None else ""
+        keeps = KEEPS_CODES if choices.missing is None else ""
         notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
         as_category = before.name in choices.category
         role = None if as_category else choices.role_of(before.name)
         column = (
-            _number_column(before.name, facts, at, matrix[:, at], as_category)
+            _number_column(before.name, facts, at, matrix[:, at], as_category, bool(unit))
             if role is None
             else _number_aside(before.name, role, matrix[:, at], int(facts.n_missing[at]))
         )
@@ -397,11 +432,7 @@ def _codes(matrix: Floats, choices: Choices) -> dict[int, dict[float, int]]:
         counts = {at: {code: int((matrix[:, at] == code).sum()) for code in choices.missing}
                  for at in range(matrix.shape[1])}  # fmt: skip
         return {at: found for at, each in counts.items() if (found := {code: n for code, n in each.items() if n})}
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
-        least = np.maximum(2, 0.01 * (~np.isnan(matrix)).sum(axis=0))
-        repeated = ((matrix == low).sum(axis=0) >= least) | ((matrix == high).sum(axis=0) >= least)
-    able = np.flatnonzero(repeated & (low != high))
+    able = np.flatnonzero(may_hold_codes(matrix)) if len(matrix) else ()
     return {int(at): found for at in able if (found := missing_codes(matrix[:, at]))}
 
 
@@ -440,7 +471,7 @@ class _Facts:
         )  # fmt: skip
 
 
-def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_category: bool) -> Column:
+def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_category: bool, has_unit: bool) -> Column:
     low, high, n_missing = float(facts.low[at]), float(facts.high[at]), int(facts.n_missing[at])
     if n_missing == facts.n_rows:
         return Column(name, "empty", "dropped", "no value at all", n_missing)
@@ -457,6 +488,8 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
     if facts.whole[at]:
         if ID_NAME.search(_words(name)) and n_missing == 0 and len(np.unique(values)) == len(values) >= LEAST_COUNTER:
             return Column(name, "id", "dropped", "whole numbers, different in every row", n_missing)
+        if not has_unit and (how := how_rows_are_numbered(values)):
+            return Column(name, "number", note=f"may number the rows: {how}; --drop {_quoted(name)} leaves it out")
         if _is_count(facts, at):
             return Column(name, "count", n_missing=n_missing)
         if high - low <= LARGEST_STEP and low >= 0:

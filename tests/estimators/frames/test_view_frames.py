@@ -198,7 +198,7 @@ def test_numbers_beside_yes_and_no_are_mixed_and_like_measurements_are_one_view(
 def test_codes_for_missing_are_told_and_the_callers_kinds_go_first() -> None:
     frame, _ = people()
     coded = frame.assign(income=np.where(np.arange(N) % 10 == 0, -999.0, 30 + np.arange(N) % 7))
-    with pytest.warns(MissingCodes, match=r"taken as missing, in income \(-999\)"):
+    with pytest.warns(MissingCodes, match=rf"taken as missing, in 'income' \(-999 {-(-N // 10)} times\)\. If they"):
         model = fitted(coded, likelihoods={"visits": "negative-binomial", "species": "ordinal"})
     assert model.likelihoods_["dispersed_counts"] == "negative-binomial"
     assert set(model.levels_["scales"]) == {"grade", "species"}

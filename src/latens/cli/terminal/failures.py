@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +17,9 @@ from latens.errors import FitInterrupted, TableRefused
 
 __all__ = ["STATUS_OF_INTERRUPT", "FriendlyGroup", "Interrupted", "Refused", "debug_option", "one_line"]
 
-DEBUG = "latens.debug"
+DEBUG, TYPED = "latens.debug", "latens.typed"
+OF_SEVERAL = ("--missing", "--columns", "--drop", "--category", "--covariates", "--log1p")  # options that take lists
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".npy", ".latens", ".html")
 STATUS_OF_INTERRUPT = 130  # exit status, as shells have it
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +38,11 @@ class Interrupted(click.ClickException):
 
 class FriendlyGroup(click.Group):
     """Turns what a command raises into one line and exit status 1, and warnings into one line each."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was typed, for a word about it."""
+        ctx.meta[TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,7 +81,7 @@ class FriendlyGroup(click.Group):
         except (FitInterrupted, KeyboardInterrupt) as interruption:
             raise Interrupted("interrupted; there is no answer, and nothing was written.") from interruption
         except click.UsageError as error:
-            hint = _extra_file(error)
+            hint = _several_words(error, ctx.meta.get(TYPED, [])) or _extra_file(error)
             if hint:
                 raise Refused(hint) from error
             raise
@@ -83,6 +92,33 @@ class FriendlyGroup(click.Group):
                 raise
             mistake = isinstance(error, TableRefused | FileNotFoundError)
             raise (Refused if mistake else click.ClickException)(_one_line(error)) from error
+
+
+def _several_words(error: click.UsageError, typed: list[str]) -> str:
+    """What to type where words follow the one that an option takes; "" where that is not the mistake.
+
+    >>> _several_words(click.NoSuchOption("-9"), ["fit", "--missing", "k.A.", "-999", "a.csv"])
+    '--missing takes one word, and -999 follows it; several go with commas: --missing k.A.,-999, or repeat --missing.'
+    """
+    is_extra = error.message.startswith("Got unexpected extra argument")
+    if not is_extra and not isinstance(error, click.NoSuchOption):
+        return ""
+    for at, option in enumerate(typed):
+        if option not in OF_SEVERAL:
+            continue
+        following = itertools.takewhile(lambda word: not word.startswith("-") or _is_number(word), typed[at + 2 :])
+        words = [word for word in following if Path(word).suffix.lower() not in TABLES and not Path(word).exists()]
+        if words and (is_extra or any(map(_is_number, words))):
+            several = quote(",".join([typed[at + 1], *words]))
+            return (
+                f"{option} takes one word, and {' '.join(words)} follows it; several go with commas: {option} "
+                f"{several}, or repeat {option}."
+            )
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+\.?\d*", word) is not None
 
 
 def _extra_file(error: click.UsageError) -> str:

@@ -21,7 +21,7 @@ from latens.intake.columns import KEPT, Column, times
 from latens.intake.marks import MISSING_MARKS, NONE_WORDS, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import as_read, declares_levels, is_enumeration, level_text, logged_columns, was_read
-from latens.intake.treatment import Choices, tell_several_ways, treat, word_among_numbers
+from latens.intake.treatment import Choices, tell_codes, tell_several_ways, treat, word_among_numbers
 from latens.system.wording import listed
 
 __all__ = [
@@ -150,7 +150,7 @@ def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Enco
         remedy = ", or ".join(["Drop them", *remedies])
         warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
     _tell_marks(X, used_columns)
-    _tell_codes(used_columns)
+    tell_codes(used_columns, "give the frame through latens.read(X, missing='none').frame")
     tell_several_ways(used_columns)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
@@ -225,18 +225,6 @@ def _refuse_infinite(X: Any, names: Sequence[Any]) -> None:
                 f"column {name!r} holds {int(infinite.sum())} infinite value(s), the first in row "
                 f"{int(np.argmax(infinite))}; give numbers, or NaN where a value is missing."
             )
-
-
-def _tell_codes(columns: Sequence[Column]) -> None:
-    """Warn of numbers that are taken as missing."""
-    coded = [f"{column.name} ({', '.join(f'{code:g}' for code in column.codes)})" for column in columns if column.codes]
-    if coded:
-        warn(
-            MissingCodes(
-                f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
-                "If they are measurements, give the frame through latens.read(X, missing='none').frame.",
-            )
-        )
 
 
 def _tell_marks(X: Any, columns: Sequence[Column]) -> None:

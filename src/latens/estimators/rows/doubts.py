@@ -17,6 +17,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
+from latens.intake.kind_guess import EQUAL_STEPS, how_rows_are_numbered
 from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
@@ -77,7 +78,8 @@ def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: 
         part = np.where(host(sample.seen[:MOST_ROWS, :MOST_COLUMNS]) > 0, part, np.nan)
     ends = column_ends(part)
     _doubt_codes(sample, part, names, "scan", ends)
-    _tell_counters([names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)], "scan")
+    counters = [names[j] for j in range(part.shape[1]) if _counts_rows(part[:, j], survey, j)]
+    _tell_counters(counters, "scan", EQUAL_STEPS)
     _doubt_equal(sample, part, names, "scan", ends)
     if levels:
         _doubt_levels(part, names)
@@ -101,22 +103,27 @@ def _column(rows: Rows, j: int) -> Floats:
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:
     at = np.flatnonzero(may_hold_codes(part, ends)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
-    found = {j: codes for j in full if (codes := missing_codes(part[:, j], may_hold=True))}
+    found = {j: counts for j in full if (counts := missing_codes(part[:, j], may_hold=True))}
     if not found:
         return
     j = next(iter(found))
-    code = next(iter(found[j]))
-    count = int(np.sum(_column(rows, j) == code))
+    codes, column = list(found[j]), _column(rows, j)
+    seen = " and ".join(f"{code:g} {int(np.sum(column == code))} times" for code in codes)
+    typed = f"{codes[0]:g}" if len(codes) == 1 else f"[{', '.join(f'{code:g}' for code in codes)}]"
     of_rows = f" in {len(rows)} rows looked at" if container == "scan" else ""
     others = [names[other] for other in found if other != j]
     also = f"; so do {listed(map(str, others))}" if others else ""
-    replaced = f"np.where(X == {code:g}, np.nan, X)"
+    replaced = f"np.where({f'X == {typed}' if len(codes) == 1 else f'np.isin(X, {typed})'}, np.nan, X)"
     if container == "frame":  # which keeps its names
-        replaced = f"X.replace({{{str(names[j])!r}: {code:g}}}, np.nan)"
+        replaced = f"X.replace({{{str(names[j])!r}: {typed}}}, np.nan)"
     warn(
         MissingCodes(
-            f"column {str(names[j])!r} holds {code:g} {count} times{of_rows}, far from its other values{also}: this "
-            "looks like a code for missing values, and is taken as a number.",
+            f"column {str(names[j])!r} holds {seen}{of_rows}, far from its other values{also}: "
+            + (
+                "this looks like a code for missing values, and is taken as a number."
+                if len(codes) == 1
+                else "these look like codes for missing values, and are taken as numbers."
+            ),
             "If so, store NaN, or nothing, in its place."
             if container == "scan"
             else f"If so, pass X with NaN in its place{'' if container == 'views' else f': X = {replaced}'}.",
@@ -125,21 +132,19 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str,
 
 
 def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int, container: str) -> None:
-    found = []
+    found: dict[str, list[str]] = {}
     head = part[:LEAST_ROWS]  # of most columns these few rows tell that they hold no counter
     for j in np.flatnonzero((head == np.round(head)).all(axis=0)).tolist():
         column = part[:, j]
         if not np.isfinite(column).all() or np.any(column != np.round(column)):
             continue
-        if step > 1:
-            column = _column(rows, j)
-        gaps = np.diff(np.sort(column))
-        if len(gaps) and gaps[0] > 0 and np.all(gaps == gaps[0]):
-            found.append(names[j])
-    _tell_counters(found, container)
+        if how := how_rows_are_numbered(column if step == 1 else _column(rows, j)):
+            found.setdefault(how, []).append(names[j])
+    for how, numbering in found.items():
+        _tell_counters(numbering, container, how)
 
 
-def _tell_counters(found: Sequence[str], container: str) -> None:
+def _tell_counters(found: Sequence[str], container: str, how: str) -> None:
     if not found:
         return
     remedy = (
@@ -152,11 +157,8 @@ def _tell_counters(found: Sequence[str], container: str) -> None:
         remedy = (
             f"Make one the names of rows, latens.scan(..., row_names={str(found[0])!r}), or leave them out: columns=."
         )
-    warn(
-        CountsRows(
-            f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.", remedy
-        )
-    )
+    verb = "number" if how == EQUAL_STEPS else "may number"
+    warn(CountsRows(f"column(s) {listed(map(str, found))} {verb} the rows: {how}.", remedy))
 
 
 def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str, ends: tuple[Floats, Floats]) -> None:

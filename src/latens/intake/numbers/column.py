@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from latens.intake.marks import NONE_WORDS, plain_number
 from latens.intake.numbers.cell import CURRENCY, PERCENTS, NumberCell
 
-__all__ = ["ENOUGH_NUMBERS", "NumbersInText", "Reading", "are_codes", "decimal_of", "read_numbers"]
+__all__ = ["ENOUGH_NUMBERS", "NumbersInText", "Reading", "are_codes", "decimal_of", "read_numbers", "shown_decimal"]
 
 ENOUGH_NUMBERS = 0.95  # share of a column that are numbers of one kind, so that the rest is taken as missing
 _MOST_CHOICES = 20  # answers that a question offers, of which a cell may list two
@@ -28,6 +28,7 @@ _AMBIGUOUS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _BOTH = re.compile(r"[.,]")
 _GROUPS = re.compile(r"\d[.,'\u2019 \u00a0\u202f]\d{3}")
 _UNMARKED = re.compile(r"\d{3,}")
+_BELOW_A_THOUSAND = re.compile(r"[1-9]\d{2}")
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,14 @@ class NumbersInText:
         The number of each text that is one.
     doubt : str
         Why they are no numbers of one kind, and what to write; "" where they are.
+    assumed : str
+        What was read where cells may mean another number, and what to write for that; "" where they may not.
     """
 
     reading: Reading
     numbers: Mapping[str, float] = field(default_factory=dict)
     doubt: str = ""
+    assumed: str = ""
 
 
 def read_numbers(counts: Mapping[str, int], decimal: str = ".") -> NumbersInText | None:
@@ -122,6 +126,8 @@ def read_numbers(counts: Mapping[str, int], decimal: str = ".") -> NumbersInText
     "in % (2 cells, such as '39%') and without % (1, such as '0.176'): write all in %, or all as fractions"
     >>> read_numbers({"3.750 €": 1, "4.120 €": 2}).doubt
     "'3.750 €' may be 3750 or 3.75 (3 cells like it): write 3750 € or 3.75 €"
+    >>> read_numbers({"3.750 €": 1, "4.120 €": 2}, ",").assumed
+    "'3.750 €' read as 3750, as the file has decimal commas; for 3.75 write 3,75 €"
     >>> read_numbers({"yes": 3, "1": 1})
     """
     if are_codes(counts):
@@ -154,7 +160,7 @@ def read_numbers(counts: Mapping[str, int], decimal: str = ".") -> NumbersInText
         return NumbersInText(reading, doubt=doubt)
     if len(numbers) < 2 or sum(counts[text] for text in numbers) < ENOUGH_NUMBERS * n_seen:
         return None
-    return NumbersInText(reading, numbers)
+    return NumbersInText(reading, numbers, assumed=_assumed_thousands({text: cells[text] for text in own}, decimal))
 
 
 def are_codes(texts: Iterable[str]) -> bool:
@@ -164,7 +170,7 @@ def are_codes(texts: Iterable[str]) -> bool:
 
 def decimal_of(cells: Iterable[NumberCell], reading: Reading) -> str:
     """The decimal mark of later cells of a column: as they tell, else that of the reading."""
-    by_decimal = {mark for cell in cells if (mark := _shown_decimal(cell.core)) is not None}
+    by_decimal = {mark for cell in cells if (mark := shown_decimal(cell.core)) is not None}
     return by_decimal.pop() if len(by_decimal) == 1 else reading.decimal
 
 
@@ -210,10 +216,10 @@ def _of_marks(by_mark: Mapping[str, Sequence[str]], counts: Mapping[str, int]) -
     return f"{said}: write {named[0]} in all cells, or in none"
 
 
-def _shown_decimal(core: str) -> str | None:
+def shown_decimal(core: str) -> str | None:
     """The decimal mark that a number shows; None where it shows none, or one that may be of thousands.
 
-    >>> [_shown_decimal(core) for core in ("3.75", "3,75", "1,234.5", "1.234.567", "0.125", "1.234", "12")]
+    >>> [shown_decimal(core) for core in ("3.75", "3,75", "1,234.5", "1.234.567", "0.125", "1.234", "12")]
     ['.', ',', '.', ',', '.', None, None]
     """
     marks = _BOTH.findall(core)
@@ -230,7 +236,7 @@ def _decided_decimal(
     by_decimal: dict[str, list[str]] = {}
     open_: list[str] = []
     for text, cell in cells.items():
-        shown = _shown_decimal(cell.core)
+        shown = shown_decimal(cell.core)
         if shown is not None:
             by_decimal.setdefault(shown, []).append(text)
         elif _BOTH.search(cell.core):
@@ -248,7 +254,7 @@ def _decided_decimal(
     if by_decimal:
         return max(by_decimal, key=lambda shown: often[shown]), ""
     if mark and mark not in PERCENTS and (either := _may_be_thousands(open_, cells, decimal, mark)):
-        return decimal, _either_way(either, cells, counts)
+        return decimal, _either_way(either, cells, counts, decimal)
     return decimal, ""
 
 
@@ -266,14 +272,40 @@ def _may_be_thousands(open_: Sequence[str], cells: Mapping[str, NumberCell], dec
     return open_ if follows and decimal == "." else between
 
 
-def _either_way(open_: Sequence[str], cells: Mapping[str, NumberCell], counts: Mapping[str, int]) -> str:
+def _assumed_thousands(cells: Mapping[str, NumberCell], decimal: str) -> str:
+    """What to say of points before three digits that count as thousands for the decimal commas of other columns alone.
+
+    Where cells of the column have decimals, or three digits without a point as below a thousand, these tell as well.
+    """
+    cores = {text: cell.core for text, cell in cells.items()}
+    points = [text for text, core in cores.items() if _AMBIGUOUS.fullmatch(core) and "." in core]
+    is_decided = any(shown_decimal(core) is not None or _BELOW_A_THOUSAND.fullmatch(core) for core in cores.values())
+    if decimal == "." or not points or is_decided:
+        return ""
+    text = points[0]
+    whole, broken = cores[text].replace(".", ""), f"{float(cores[text]):g}"
+    written = text.replace(cores[text], _unmistakable(broken, ","))
+    return f"{text!r} read as {whole}, as the file has decimal commas; for {broken} write {written}"
+
+
+def _either_way(open_: Sequence[str], cells: Mapping[str, NumberCell], counts: Mapping[str, int], decimal: str) -> str:
     """What to say of a mark that may be of thousands or of decimals."""
     text = open_[0]
     core, n = cells[text].core, sum(counts[each] for each in open_)
     whole, broken = _BOTH.sub("", core), f"{float(_BOTH.sub('.', core)):g}"
-    written = [text.replace(core, each) for each in (whole, broken)]
+    written = [text.replace(core, each) for each in (whole, _unmistakable(broken, decimal))]
     like = f"{n:,} cell{'s' if n > 1 else ''} like it"
     return f"{text!r} may be {whole} or {broken} ({like}): write {written[0]} or {written[1]}"
+
+
+def _unmistakable(number: str, decimal: str) -> str:
+    """A number with a decimal mark that is none of thousands: before other than three digits.
+
+    >>> _unmistakable("3.75", ","), _unmistakable("1.234", "."), _unmistakable("4", ",")
+    ('3,75', '1.2340', '4,0')
+    """
+    whole, _, rest = number.partition(".")
+    return f"{whole}{decimal}{rest or '0'}{'0' if len(rest) == 3 else ''}"
 
 
 def _may_be_answers(cores: Iterable[str]) -> bool:

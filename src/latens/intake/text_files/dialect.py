@@ -17,7 +17,8 @@ from typing import IO, Any, cast
 
 from latens.errors import TableRefused
 from latens.intake.marks import MISSING_MARKS, is_missing_mark
-from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.cell import NumberCell, number_in
+from latens.intake.numbers.column import shown_decimal
 
 __all__ = ["DAMAGED", "NAMELESS", "Dialect", "open_bytes", "sniff"]
 
@@ -29,8 +30,6 @@ SEPARATORS = (",", "\t", ";", "|")
 COMMENTS = ("#", "%", "//", "!")
 AGREEMENT = 0.9  # share of lines with the same number of fields
 YEARS = frozenset(map(float, range(1800, 2101)))  # that head columns of a table of years
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
-THOUSANDS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 
 @dataclass(frozen=True)
@@ -310,18 +309,29 @@ def _written(dialect: Dialect, decimal: str) -> list[str]:
 
 
 def _decimal(rows: Sequence[list[str]], separator: str | None) -> str:
-    if separator == ",":
+    """The decimal mark of a table: that of its plain numbers, or, where these show none, of those with a unit.
+
+    A point before three digits, as in 1.234, may be of thousands: it counts where other cells of its column show that
+    it is not.
+    """
+    if separator == "," or not any("," in cell for row in rows for cell in row):
         return "."
-    commas = points = grouped = 0
+    by_column: list[dict[str, list[NumberCell]]] = [{} for _ in range(max(map(len, rows), default=0))]
     for row in rows:
-        for cell in row:
-            cell = cell.strip()
-            if DECIMAL_COMMA.fullmatch(cell):
-                commas += 1
-                grouped += THOUSANDS_COMMA.fullmatch(cell) is not None
-            elif "." in cell and "," not in cell and number_in(cell, ".") is not None and cell.count(".") == 1:
-                points += 1
-    return "," if commas > points and grouped < commas else "."
+        for cell, column in zip(row, by_column, strict=False):
+            if ("." in cell or "," in cell) and (found := NumberCell.of(cell)) is not None:
+                column.setdefault("plain" if not (found.after or found.currency) else "of a unit", []).append(found)
+    for sort in ("plain", "of a unit"):
+        commas = points = 0
+        for column in by_column:
+            cores = [cell.core for cell in column.get(sort, ()) if cell.core.count(".") < 2 > cell.core.count(",")]
+            last = Counter("," if core.rfind(",") > core.rfind(".") else "." for core in cores)
+            shown = {shown_decimal(core) for core in cores}
+            commas += last[","] if "," in shown else 0
+            points += last["."] if "." in shown else 0
+        if commas or points:
+            return "," if commas > points else "."
+    return "."
 
 
 def _is_quoted(lines: Sequence[str], separator: str | None) -> bool:
