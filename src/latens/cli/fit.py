@@ -219,6 +219,12 @@ def _targets(
     stem = Path(file.name.split(".")[0] or "model") if file is not None else Path("views")
     inputs = [file] if file is not None else [Path(view.partition("=")[2]) for view in views]
     made: list[Path | None] = []
+    if out is not None and out.suffix in (".html", ".htm"):
+        raise Refused(f"--out {out} is where the model goes, not the page; --report {out} names the page.")
+    if report is not None and report.suffix == ".latens":
+        raise Refused(
+            f"--report {report} is where the page goes, not the model; --out {report} names the model's file."
+        )
     for given, suffix in ((out, ".latens"), (report, ".html")):
         if given is not None and str(given) == "none":
             made.append(None)

@@ -58,8 +58,10 @@ def test_intervals_of_sources_almost_without_noise_do_not_depend_on_units() -> N
     assert sound[0] > 0.9
 
 
+@pytest.mark.extras
 def test_intervals_of_views_of_a_mixed_frame_are_in_the_unit_of_each_column() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     X, kind = wine(), np.where(np.arange(178) % 3 == 0, "a", "b")
     tables = []
     for factor in (1.0, 2.0**10):
