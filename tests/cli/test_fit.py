@@ -55,18 +55,6 @@ def test_the_same_as_in_python(numbers: Path) -> None:
     assert list(again.feature_names_in_) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("option", "path", "other"), [("--out", "page.html", "--report"), ("--report", "m.latens", "--out")]
-)
-def test_the_model_and_the_page_are_not_taken_for_each_other(
-    numbers: Path, tmp_path: Path, option: str, path: str, other: str
-) -> None:
-    refused = call("fit", numbers, option, path)
-    assert refused.exit_code == 2
-    assert f"{other} {path} names" in " ".join(refused.output.split())
-    assert [left.name for left in tmp_path.iterdir()] == ["n.csv"]
-
-
 def test_quiet_prints_paths_alone_and_none_writes_nothing(numbers: Path, tmp_path: Path) -> None:
     result = done("fit", numbers, "--quiet", "--out", "m.latens", "--report", "none")
     assert result.output == f"{tmp_path / 'm.latens'}\n"

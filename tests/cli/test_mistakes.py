@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from latens.cli import main
+from tests.cli.commands import call
 
 NUMBERS = "a,b\n" + "".join(f"{i * 0.37 % 5:.2f},{i * 0.73 % 7:.2f}\n" for i in range(40))
 
@@ -165,3 +166,15 @@ def test_startup_loads_neither_pandas_nor_scikit_learn_nor_scipy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "other"), [("--out", "page.html", "--report"), ("--report", "m.latens", "--out")]
+)
+def test_the_model_and_the_page_are_not_taken_for_each_other(
+    numbers: Path, tmp_path: Path, option: str, path: str, other: str
+) -> None:
+    refused = call("fit", numbers, option, path)
+    assert refused.exit_code == 2
+    assert f"{other} {path} names" in " ".join(refused.output.split())
+    assert [left.name for left in tmp_path.iterdir()] == ["n.csv"]
