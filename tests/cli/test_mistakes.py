@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from latens.cli import main
-from tests.cli.commands import call
 
 NUMBERS = "a,b\n" + "".join(f"{i * 0.37 % 5:.2f},{i * 0.73 % 7:.2f}\n" for i in range(40))
 
@@ -35,6 +34,8 @@ def write(name: str, content: str) -> Callable[[], None]:
 # (what was typed, what lies there, exit status, words that must occur)
 MISTAKES = [
     ("data.csv", nothing, 2, ["data.csv is no command", "did you mean latens fit data.csv?"]),
+    ("fit data.csv --out page.html", nothing, 2, ["--out page.html is where the model goes", "--report page.html names"]),
+    ("fit data.csv --report m.latens", nothing, 2, ["--report m.latens is where the page goes", "--out m.latens names"]),
     ("data.csv --open", nothing, 2, ["did you mean latens fit data.csv --open?"]),
     ("model.latens", nothing, 2, ["is a model", "latens report model.latens --data FILE"]),
     ("fti data.csv", nothing, 2, ["no command 'fti'", "did you mean latens fit?"]),
@@ -166,15 +167,3 @@ def test_startup_loads_neither_pandas_nor_scikit_learn_nor_scipy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(
-    ("option", "path", "other"), [("--out", "page.html", "--report"), ("--report", "m.latens", "--out")]
-)
-def test_the_model_and_the_page_are_not_taken_for_each_other(
-    numbers: Path, tmp_path: Path, option: str, path: str, other: str
-) -> None:
-    refused = call("fit", numbers, option, path)
-    assert refused.exit_code == 2
-    assert f"{other} {path} names" in " ".join(refused.output.split())
-    assert [left.name for left in tmp_path.iterdir()] == ["n.csv"]
