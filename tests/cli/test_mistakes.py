@@ -34,8 +34,8 @@ def write(name: str, content: str) -> Callable[[], None]:
 # (what was typed, what lies there, exit status, words that must occur)
 MISTAKES = [
     ("data.csv", nothing, 2, ["data.csv is no command", "did you mean latens fit data.csv?"]),
-    ("fit data.csv --out page.html", nothing, 2, ["--out page.html is where the model goes", "--report page.html names"]),
-    ("fit data.csv --report m.latens", nothing, 2, ["--report m.latens is where the page goes", "--out m.latens names"]),
+    ("fit data.csv --out page.html", nothing, 2, ["where the model goes", "--report page.html names"]),
+    ("fit data.csv --report m.latens", nothing, 2, ["where the page goes", "--out m.latens names"]),
     ("data.csv --open", nothing, 2, ["did you mean latens fit data.csv --open?"]),
     ("model.latens", nothing, 2, ["is a model", "latens report model.latens --data FILE"]),
     ("fti data.csv", nothing, 2, ["no command 'fti'", "did you mean latens fit?"]),
