@@ -246,9 +246,10 @@ def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
                 "Fit both to the same rows, or pass X_test=rows that neither has seen."
             )
     a, b = facts[0]["origin"], facts[1]["origin"]
-    if a is not None and b is not None and len(a) == len(b):
-        if set(a) == set(b):
-            b = {name: b[name] for name in a}
+    if a is not None and b is not None and (len(a) == len(b) or set(a) & set(b)):
+        both = [name for name in a if name in b]  # words and levels have other names in other models
+        if both:
+            a, b = ({name: each[name] for name in both} for each in (a, b))
         if _close(np.array(list(a.values())), np.array(list(b.values()))):
             return
         raise ValueError(
