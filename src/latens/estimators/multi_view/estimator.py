@@ -456,17 +456,17 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         in_stream: bool = False,
     ) -> FitContext:
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
-        several = len(table.layout.groups) > 1
-        table = table if several else ungrouped(table)
+        table = table if (several := len(table.layout.groups) > 1) else ungrouped(table)
         kinds = dict(zip(table.layout.views, guess_likelihoods(table, chosen.likelihoods), strict=True))
-        other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
-        if other:
+        if other := [name for name in table.layout.precise if kinds[name] != "gaussian"]:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
         if exposure is not None:
             table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
-        levels = with_level_names(levels_of(table, kinds), chosen.encoding, kinds, in_stream=in_stream)
-        table = with_levels(table, levels)
-        table = replace(table, layout=with_words(table.layout, chosen.encoding, kinds))
+        levels: dict[str, Any] = {}
+        if chosen.encoding is not None or set(LEVEL_KINDS) & set(kinds.values()):
+            levels = with_level_names(levels_of(table, kinds), chosen.encoding, kinds, in_stream=in_stream)
+            table = with_levels(table, levels)
+            table = replace(table, layout=with_words(table.layout, chosen.encoding, kinds))
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds
