@@ -165,6 +165,10 @@ class SourcesTooLight(LatensWarning):
     """Some sources have lighter tails than the chosen prior of sources can hold."""
 
 
+class OneOutput(LatensWarning):
+    """The one output of a net was taken for a logit, without having been told that it is no mean."""
+
+
 class StillSnapshots(LatensWarning):
     """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from latens.errors import OneOutput
 from latens.nets import SWAG, ClassPrediction, FactorPosterior, MultiPosterior, RegressionPrediction
 from tests.nets.test_modules import net, trained
 
@@ -172,9 +173,16 @@ def test_rows_that_are_no_batches_are_refused():
 def test_one_logit_is_that_of_class_one():
     import torch
 
-    answer = trained(SWAG, torch.nn.Linear(3, 1), rank=0).predict(batches(), 5)
+    posterior = trained(SWAG, torch.nn.Linear(3, 1), rank=0)
+    answer = posterior.predict(batches(), 5, "classification", random_state=0)
     assert answer.probabilities.shape == (20, 2)
     assert answer.probabilities.sum(1) == pytest.approx(np.ones(20))
+    with pytest.warns(OneOutput, match="task='regression'") as caught:
+        assumed = posterior.predict(batches(), 5, random_state=0)
+    assert caught[0].filename == __file__
+    assert (assumed.probabilities == answer.probabilities).all()
+    told = posterior.predict(batches(), 5, noise_variance=0.5, random_state=0)
+    assert (told.variance == told.epistemic_variance + 0.5).all()
 
 
 def test_outputs_that_are_not_finite_are_told():

@@ -7,6 +7,7 @@ regression       mean_s f_s(x),   epistemic variance var_s f_s(x),   variance = 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats
+from latens.errors import OneOutput
 from latens.nets.batch_norm import check_normalised, refresh
 from latens.nets.selection import Tensor, write
 from latens.system.optional_imports import require
@@ -119,20 +121,20 @@ def predicted(
     allotted: list[tuple[Collector, int]],
     draw: Callable[[Collector], dict[str, Tensor]],
     loader: Iterable[Any],
-    task: str,
+    task: str | None,
     bn_loader: Iterable[Any] | None,
     forward: Callable[[Any, Any], Any] | None,
     noise_variance: float,
     progress: bool | Callable[[int, int], None],
 ) -> Prediction:
     """Run all draws of all members over the loader."""
-    if task not in ("classification", "regression"):
-        raise ValueError(f"task={task!r}; expected 'classification' or 'regression'.")
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"task={task!r}; expected 'classification', 'regression' or None.")
     loader = _SameOrder(_repeatable(loader, "loader"))
     bn_loader = None if bn_loader is None else _again(_batches(bn_loader, "bn_loader"))
     for member, _ in allotted:
         check_normalised(member.module, bn_loader)
-    tally = _Classes() if task == "classification" else _Moments(noise_variance)
+    tally: _Classes | _Moments | None = None
     total = sum(count for _, count in allotted)
     tell = _line if progress is True else progress or None
     torch = require("torch", "torch")
@@ -144,10 +146,28 @@ def predicted(
                 write(draw(member), module)
                 if bn_loader is not None:
                     refresh(module, bn_loader, run)
-                tally.add(*_outputs(module, loader, run, tally.n + 1))
+                outputs, noise = _outputs(module, loader, run, 1 if tally is None else tally.n + 1)
+                if tally is None:
+                    tally = _tally(task, outputs, noise, noise_variance)
+                tally.add(outputs, noise)
                 if tell is not None:
                     tell(tally.n, total)
+    assert tally is not None  # there is at least one draw
     return tally.result()
+
+
+def _tally(task: str | None, outputs: Tensor, noise: Tensor | None, noise_variance: float) -> _Classes | _Moments:
+    """What is averaged: moments where noise is told of or asked for, chances of classes else."""
+    if task == "regression" or (task is None and (noise is not None or noise_variance > 0)):
+        return _Moments(noise_variance)
+    if task is None and outputs.ndim == 1:
+        warnings.warn(
+            "the net has one output for each row, which was taken for the logit of class 1 of two. If it predicts a "
+            "number, write task='regression'; task='classification' says that it is a logit.",
+            OneOutput,
+            stacklevel=4,
+        )
+    return _Classes()
 
 
 def _forward(module: Any, batch: Any) -> Any:

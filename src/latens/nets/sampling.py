@@ -62,7 +62,7 @@ class Draws(ABC):
         self,
         loader: Iterable[Any],
         n_samples: int = 30,
-        task: str = "classification",
+        task: str | None = None,
         bn_loader: Iterable[Any] | None = None,
         forward: Callable[[Any, Any], Any] | None = None,
         *,
@@ -78,8 +78,10 @@ class Draws(ABC):
         loader : iterable of batches
             Rows to predict, in the same order at each pass: a DataLoader with shuffle=False, or a list of batches.
         n_samples : int
-        task : {"classification", "regression"}
-            The module's outputs are logits, or means. One logit for each row is that of class 1 of two.
+        task : {"classification", "regression"} or None
+            The module's outputs are logits, or means. One logit for each row is that of class 1 of two. None:
+            regression where noise is given, by `noise_variance` or by `forward`, else classification; of one output
+            for each row, which may as well be a mean, a warning says so.
         bn_loader : iterable of batches, optional
             Training rows, run through each draw to renew the running statistics of batch normalisation. A module
             with such layers needs it.
