@@ -181,8 +181,8 @@ def test_one_logit_is_that_of_class_one():
         assumed = posterior.predict(batches(), 5, random_state=0)
     assert caught[0].filename == __file__
     assert (assumed.probabilities == answer.probabilities).all()
-    told = posterior.predict(batches(), 5, noise_variance=0.5, random_state=0)
-    assert (told.variance == told.epistemic_variance + 0.5).all()
+    means = posterior.predict(batches(), 5, noise_variance=0.5, random_state=0)
+    assert (means.variance == means.epistemic_variance + 0.5).all()
 
 
 def test_outputs_that_are_not_finite_are_told():
