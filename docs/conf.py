@@ -15,12 +15,13 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
-# design, status and documents are records of the project, read in its repository
+# design, status, tried and documents are records of the project, read in its repository
 exclude_patterns = [
     "_build",
     "models/README.md",
     "design.md",
     "status.md",
+    "tried.md",
     "documents.md",
     "examples",
     "gallery/*.ipynb",
