@@ -6,6 +6,7 @@ distinguished are stored once, and broadcast.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
 
 
 LARGEST_COMPILED = 32  # rows of a matrix, beyond which LAPACK's blocks are quicker than plain loops
+LARGEST_COPIED = 256  # rows of a matrix, beyond which one alone is inverted where it stands, too
 
 
 def inverse(matrices: Floats) -> Floats:
@@ -44,22 +46,31 @@ def inverse_with_volume(matrices: Floats) -> tuple[Floats, Floats]:
         invert_definite(np.ascontiguousarray(matrices), inverted, volume)
         if np.isfinite(volume).all():
             return inverted, volume
-    elif len(matrices) > 1 and (factors := _factors(matrices)) is not None:
-        volume = _volumes(factors)
-        below = np.tril(np.stack([dpotri(factor, lower=1)[0] for factor in factors]))
-        diagonal = np.einsum("dkk->dk", below)[:, :, None] * np.eye(below.shape[-1])
-        return below + np.swapaxes(below, -1, -2) - diagonal, volume
+    elif len(matrices) > 1 or matrices.shape[-1] > LARGEST_COPIED:
+        inverted, volume = np.empty(matrices.shape), np.empty(len(matrices))
+        if all(_invert_definite(*each) for each in zip(matrices, inverted, volume[:, None], strict=True)):
+            return inverted, volume
     return inverse(matrices), log_determinant(matrices)
 
 
-def _factors(matrices: Floats) -> list[Floats] | None:
-    """Lower Cholesky factors, by which inverses take half the time; None where a matrix is not definite."""
-    found = [dpotrf(matrix, lower=1, clean=0) for matrix in matrices]
-    return None if any(failed for _, failed in found) else [factor for factor, _ in found]
+def _invert_definite(matrix: Floats, inverted: Floats, volume: Floats) -> bool:
+    """The same of one matrix, by its Cholesky factor, into the other two; False where it is not definite."""
+    factor, failed = dpotrf(matrix, lower=1, clean=0)
+    if not failed:
+        volume[0] = _volume(factor)
+        below, _ = dpotri(factor, lower=1, overwrite_c=1)
+        np.copyto(inverted, below)
+        np.copyto(inverted, below.T, where=_above_diagonal(len(below)))
+    return not failed
 
 
-def _volumes(factors: list[Floats]) -> Floats:
-    return np.array([2 * np.sum(np.log(np.diagonal(factor))) for factor in factors])
+@lru_cache(maxsize=8)
+def _above_diagonal(d: int) -> NDArray[np.bool_]:
+    return np.triu(np.ones((d, d), dtype=bool), 1)
+
+
+def _volume(factor: Floats) -> float:
+    return float(2 * np.sum(np.log(np.diagonal(factor))))
 
 
 def definite_volume(matrices: Floats) -> Floats:
@@ -71,8 +82,10 @@ def definite_volume(matrices: Floats) -> Floats:
         log_determinant_rows(np.ascontiguousarray(matrices), volume)
         if np.isfinite(volume).all():
             return volume
-    elif len(matrices) > 1 and (factors := _factors(matrices)) is not None:
-        return _volumes(factors)
+    elif len(matrices) > 1 or matrices.shape[-1] > LARGEST_COPIED:
+        found = [(_volume(factor), failed) for factor, failed in (dpotrf(each, lower=1, clean=0) for each in matrices)]
+        if not any(failed for _, failed in found):
+            return np.array([volume for volume, _ in found])
     return log_determinant(matrices)
 
 

@@ -14,6 +14,7 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import is_on_gpu, namespace, take
 
 __all__ = [
+    "are_too_many_pairs",
     "diagonal_places",
     "moment_pairs",
     "multiplicity",
@@ -28,6 +29,14 @@ __all__ = [
     "with_pairs",
     "with_squares",
 ]
+
+
+MOST_PAIRS = 2**17  # of the columns of one row, whose products are made
+
+
+def are_too_many_pairs(d: int) -> bool:
+    """Whether d columns have so many pairs that a few rows of their products would fill the memory."""
+    return d * (d + 1) > 2 * MOST_PAIRS
 
 
 def with_pairs(x: Array) -> Array:

@@ -11,13 +11,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.lib.stride_tricks import as_strided
 from scipy.special import digamma, gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, definite_volume, inverse, inverse_with_volume, log_determinant
 from latens.array.missing_normals import Holes, conditioned
-from latens.array.packed_symmetric import unpacked
+from latens.array.packed_symmetric import are_too_many_pairs, unpacked
 from latens.array.special import trigamma
 from latens.array.transfer import cast, column_sums, host, like, namespace, take
 from latens.families.normals import Normals
@@ -51,12 +52,14 @@ class NormalWishart:
     @cached_value
     def precision(self) -> Floats:
         """(K or 1, D, D), E[Lam]."""
-        return self.dof[:, None, None] * self._inner[0]
+        return self._precision_and_volume[0]
 
     @cached_value
-    def _inner(self) -> tuple[Floats, Floats]:
-        """Inverse and log determinant of the scatter."""
-        return inverse_with_volume(self.scatter)
+    def _precision_and_volume(self) -> tuple[Floats, Floats]:
+        """E[Lam], and the log determinant of the scatter: one factorisation finds both."""
+        precision, volume = inverse_with_volume(self.scatter)
+        precision *= self.dof[:, None, None]  # in its place: clusters of many columns fill the memory
+        return precision, volume
 
     @cached_value
     def axes(self) -> Floats | None:
@@ -94,11 +97,14 @@ class NormalWishart:
 
     @cached_value
     def natural(self) -> tuple[Floats, Floats]:
-        """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x and the pairs apart."""
+        """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,).
+
+        Tied, or of very many columns: theta'x, and the pairs by the precisions.
+        """
         from latens.array.kernels.normal_wishart_numba import natural_parameters
 
         k, d = self.mean.shape
-        theta = np.empty((k, d if self.tied else d + d * (d + 1) // 2))
+        theta = np.empty((k, d if self.tied or are_too_many_pairs(d) else d + d * (d + 1) // 2))
         form = natural_parameters(self.mean, self.precision, theta)
         return theta, np.asarray(0.5 * (self.log_det - d * LOG_2PI - d / self.strength - form))
 
@@ -106,7 +112,10 @@ class NormalWishart:
         """The same for k clusters."""
         rest = np.zeros(1 if self.tied else k, dtype=int)
         first = np.zeros(k, dtype=int)
-        return NormalWishart(self.mean[first], self.strength[first], self.dof[rest], self.scatter[rest], self.tied)
+        (d, _), (_, row, column) = self.scatter.shape[1:], self.scatter.strides
+        # one matrix in memory, which all look at
+        scatter = as_strided(self.scatter, (len(rest), d, d), (0, row, column))
+        return NormalWishart(self.mean[first], self.strength[first], self.dof[rest], scatter, self.tied)
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalWishart:
         """Posterior after seen_k rows (fractions too) with sums x_k and of products xx_k, over all k where tied."""
@@ -116,7 +125,8 @@ class NormalWishart:
         strength = self.strength + count
         mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
         scatter = np.empty((1 if self.tied else len(mean), *self.scatter.shape[1:]))
-        scatters_about_means(self.scatter, self._square, np.ascontiguousarray(xx), strength, mean, scatter)
+        before = _distinct(self.scatter)
+        scatters_about_means(before, self._square, np.ascontiguousarray(xx), strength, mean, scatter)
         return NormalWishart(mean, strength, self.dof + self._pooled(count), scatter, self.tied)
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: NormalWishart) -> Floats:
@@ -125,6 +135,9 @@ class NormalWishart:
         There it leaves out what no partition of the rows changes.
         """
         d, count = self.mean.shape[1], seen[:, 0]
+        if len(xx) > 1 and are_too_many_pairs(d) and len(self.mean) == 1:  # one at a time: each fills the memory
+            each = [slice(k, k + 1) for k in range(len(xx))]
+            return np.concatenate([self.evidence(seen[k], x[k], xx[k], current) for k in each])
         strength = self.strength + count
         level = 0.5 * d * (np.log(self.strength / strength) - count * LOG_2PI)
         if not self.tied:
@@ -148,7 +161,7 @@ class NormalWishart:
         from latens.array.kernels.normal_wishart_numba import divergences
 
         d, ratio = self.mean.shape[1], other.strength / self.strength
-        form, traces = divergences(self.mean, self.precision, other.mean, other.scatter)
+        form, traces = divergences(self.mean, self.precision, other.mean, _distinct(other.scatter))
         normal = d * (ratio - 1 - np.log(ratio)) + other.strength * form
         wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
         return float(0.5 * normal.sum() + (wishart + self._log_norm - other._log_norm).sum())
@@ -260,13 +273,18 @@ class NormalWishart:
 
     @cached_value
     def _square(self) -> Floats:
-        """(K, D, D), strength mm': what a prior adds to sums of squares, with which it is asked for in every step."""
-        return _outer(self.strength, self.mean)
+        """(1 or K, D, D), strength mm': what a prior adds to sums of squares, with which it is asked for in every step.
+
+        One stands for all where clusters are equal, as those of a prior are.
+        """
+        equal = np.all(self.strength == self.strength[0]) and np.all(self.mean == self.mean[0])
+        return _outer(self.strength[:1], self.mean[:1]) if equal else _outer(self.strength, self.mean)
 
     @cached_value
     def log_volume(self) -> Floats:
         """(K or 1,), log |scatter|."""
-        return self._inner[1] if "_inner" in self.__dict__ else definite_volume(self.scatter)
+        known = "_precision_and_volume" in self.__dict__
+        return self._precision_and_volume[1] if known else definite_volume(self.scatter)
 
     @cached_value
     def _log_norm(self) -> Floats:
@@ -274,6 +292,11 @@ class NormalWishart:
         d, nu = self.mean.shape[1], self.dof
         gammas = gammaln(0.5 * (nu[:, None] - np.arange(d))).sum(axis=1) + 0.25 * d * (d - 1) * math.log(math.pi)
         return np.asarray(0.5 * nu * (self.log_volume - d * math.log(2)) - gammas)
+
+
+def _distinct(matrices: Floats) -> Floats:
+    """The matrices, or the first of them where all are one in memory, as those of a prior."""
+    return matrices[:1] if matrices.strides[0] == 0 else matrices
 
 
 def _outer(scale: Floats, v: Floats) -> Floats:

@@ -72,7 +72,7 @@ def natural_parameters(mean, precision, theta):
 
 @nb.njit(cache=True, nogil=True)
 def divergences(mean, precision, centre, scatter):
-    """(K,) and (1 or K,): (m - c)'L(m - c), and the traces of scatters times precisions."""
+    """(K,) and (1 or K,): (m - c)'L(m - c), and the traces of scatters (1 or K, D, D) times precisions."""
     k, d = mean.shape
     n = precision.shape[0]
     form, trace = np.zeros(k), np.zeros(n)
@@ -84,9 +84,10 @@ def divergences(mean, precision, centre, scatter):
                 pull += own[i, j] * (mean[c, j] - centre[c, j])
             form[c] += pull * (mean[c, i] - centre[c, i])
     for c in range(n):
+        other = scatter[min(c, scatter.shape[0] - 1)]
         for i in range(d):
             for j in range(d):
-                trace[c] += scatter[c, i, j] * precision[c, i, j]
+                trace[c] += other[i, j] * precision[c, i, j]
     return form, trace
 
 

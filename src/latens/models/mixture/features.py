@@ -18,18 +18,18 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
-from latens.array.packed_symmetric import upper_indices, with_pairs, with_squares
+from latens.array.packed_symmetric import are_too_many_pairs, upper_indices, with_pairs, with_squares
 from latens.array.transfer import cast, is_on_gpu, is_sparse, like, namespace, product_sums
 from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
 from latens.models.mixture.missing import fill
 
-__all__ = ["EXPOSURE", "Features", "Sums", "View", "exposure_of", "look", "shown"]
+__all__ = ["EXPOSURE", "Features", "Sums", "View", "WideRows", "exposure_of", "look", "shown"]
 
 EXPOSURE = "exposure"  # what rows call the logarithms (n,) of the exposures of their counts
 
 Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
-View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
+View = Any  # Features | WideRows | Filled: what a local posterior keeps of its rows for their sums
 FEW_PAIRS = 2**20  # products of columns of a block up to which they are made once and kept
 CANCELLATION = 2e-5  # error of a log density above which single precision is left
 # the same elsewhere than on the host, where sums over rows are of chunks: memberships lose its square, in nats a row
@@ -62,6 +62,28 @@ class Features:
         if self.joint or not tells_entries(batch):
             return counts[:, None], x, rest, 0.0
         return product_sums(weighted, cast(shown(self.family, batch), self.values)), x, rest, 0.0
+
+
+@dataclass(frozen=True)
+class WideRows:
+    """Rows of so many columns that products of their pairs would fill the memory: clusters are asked one by one.
+
+    This takes twice the multiplications, and no memory beyond a matrix of D x D.
+    """
+
+    values: Array  # (n, D)
+    tied = False
+
+    def density(self, precision: Floats) -> Array:
+        """(n, K), -x' Lam_k x / 2."""
+        return namespace(self.values).stack([-0.5 * _form(each, self.values) for each in precision], axis=1)
+
+    def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
+        weighted, pairs = cast(weighted, self.values), upper_indices(self.values.shape[1])
+        xx = np.empty((weighted.shape[1], len(pairs[0])))
+        for k, each in enumerate(xx):
+            each[:] = product_sums(weighted[:, k : k + 1] * self.values, self.values)[pairs]
+        return counts[:, None], product_sums(weighted, self.values), xx, 0.0
 
 
 def tells_entries(batch: Rows) -> bool:
@@ -99,6 +121,10 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     x = _in_safe_precision(clusters, batch.x)
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
+    if clusters.joint and not clusters.tied and are_too_many_pairs(x.shape[1]):
+        wide, (theta, level) = WideRows(x), clusters.natural
+        linear = _products(x, like(theta, x), like(log_weights + level, x))
+        return cast(linear + wide.density(clusters.precision), batch.x), wide
     # indicators take longer to make than to multiply; squares do not, and would be twice the data
     if isinstance(clusters, MixedColumns) and x is batch.x and not clusters.plain:
         made = batch.cached("features", lambda: clusters.expand(x, batch.seen, exposure_of(batch)))
@@ -106,7 +132,7 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     elif clusters.joint and not clusters.tied and x is batch.x and x.shape[0] * x.shape[1] ** 2 <= FEW_PAIRS:
         view = Features(batch.cached("pairs", lambda: with_pairs(x)), x.shape[1], joint=True)
     else:
-        view = expand(clusters, x, batch)
+        view = _features(clusters, x, batch)
     curved = isinstance(clusters, MixedColumns) and bool(clusters.curved)
     theta, level = clusters.linear if curved else clusters.natural
     if not clusters.joint and tells_entries(batch):
@@ -124,11 +150,16 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     return cast(density, batch.x), view
 
 
-def expand(clusters: Any, x: Array, batch: Rows | None = None) -> Features:
+def expand(clusters: Any, x: Array, batch: Rows | None = None) -> Features | WideRows:
     """The numbers that clusters of this family ask of a row; the family decides, not its parameters.
 
     `batch` tells what of x is missing, and exposures.
     """
+    wide = clusters.joint and not clusters.tied and are_too_many_pairs(x.shape[1])
+    return WideRows(x) if wide else _features(clusters, x, batch)
+
+
+def _features(clusters: Any, x: Array, batch: Rows | None) -> Features:
     d = x.shape[1]
     if isinstance(clusters, MixedColumns):
         beside = (None,) if batch is None else (batch.seen, exposure_of(batch))

@@ -46,7 +46,7 @@ from latens.families.normals import Normals
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
-from latens.models.mixture.features import Features, expand, exposure_of, look, shown
+from latens.models.mixture.features import Features, WideRows, expand, exposure_of, look, shown
 from latens.models.mixture.missing import Filled
 from latens.models.mixture.moves import Present, crossed, gather, rearrange
 from latens.system.cached_value import cached_value
@@ -78,7 +78,7 @@ class MixturePosterior:
 @dataclass(frozen=True)
 class Memberships:
     mean: Array = simplex("n k")  # q(c_n = k)
-    view: Features | Filled | None = transient()  # its rows, for their sums
+    view: Features | WideRows | Filled | None = transient()  # its rows, for their sums
     solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
 
     def reorder(self, order: Index) -> Memberships:
@@ -218,11 +218,10 @@ class Mixture:
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
         n, d = float(counts.sum()), mean.shape[1]
-        square = expand(self.clusters, mean).values[:, d:]
         if self.clusters.joint:
             rows, columns = upper_indices(d)
             square = mean[:, rows] * mean[:, columns] + np.diag(variance)[rows, columns]
-        elif square.shape[1]:
+        elif (square := expand(self.clusters, mean).values[:, d:]).shape[1]:
             by_column = square.shape[1] == d  # else clusters are round, and have one sum over all columns
             square = square + (variance if by_column else variance.sum())
         xx = counts[:, None] * square
@@ -501,7 +500,7 @@ class Mixture:
         """Those with covariances of their own, of complete rows, whose iterations take long."""
         return self.clusters.joint and not self.tied and sample.seen is None
 
-    def _complete(self, batch: Rows) -> Features:
+    def _complete(self, batch: Rows) -> Features | WideRows:
         """Features of the rows, for memberships that came without them: from a start or a file."""
         if self.clusters.joint and batch.seen is not None:
             raise ValueError("memberships of rows with missing entries lack what was filled in; take a local step.")
@@ -544,6 +543,10 @@ def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float
     """sum E[log p(x | theta_k)], linear in the sums."""
     theta, level = clusters.natural
     d = x.shape[1]
-    squares = packed(-0.5 * clusters.precision) if theta.shape[1] == d and clusters.joint else theta[:, d:]
+    if theta.shape[1] == d and clusters.joint:  # matrix by matrix: those of many columns fill the memory
+        precisions = zip(clusters.precision, xx, strict=True)
+        squares = sum(float((packed(-0.5 * each[None]) * sums).sum()) for each, sums in precisions)
+    else:
+        squares = (theta[:, d:] * xx).sum()
     levels = seen[:, 0] @ level if clusters.joint else np.sum(level * seen)
-    return float((theta[:, :d] * x).sum() + (squares * xx).sum() + levels)
+    return float((theta[:, :d] * x).sum() + squares + levels)

@@ -424,8 +424,8 @@ def _halved(model: Mixture, rows: Rows, sides: list[Floats]) -> tuple[Any, Float
 
     local = Memberships(np.column_stack([half for side in sides for half in (side, 1 - side)]))
     for _ in range(N_ROUNDS):
-        q = model.global_step(model.prior(2 * len(sides)), model.statistics(rows, local))
-        local = model.pairs_step(q, rows)
+        # no posterior outlives its step: those of many columns fill the memory
+        local = model.pairs_step(model.global_step(model.prior(2 * len(sides)), model.statistics(rows, local)), rows)
     open_ = host(rows.weigh(-xlogx(local.mean))).sum(axis=0)
     return model.statistics(rows, local), open_.reshape(-1, 2).sum(axis=1)
 
