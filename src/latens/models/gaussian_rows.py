@@ -105,7 +105,7 @@ def products(
 
 
 def beside_ones(zz: Floats, z: Floats, n: float) -> Floats:
-    """(K + 1, K + 1), sums of products of codes and of the intercept's 1 from those of codes alone; z (K,) their sums."""
+    """(K + 1, K + 1), sums of products of codes and the 1 of an intercept; of codes alone they are zz, and z (K,)."""
     k = len(zz)
     found = np.empty((k + 1, k + 1))
     found[:k, :k], found[k, k] = zz, n

@@ -124,18 +124,18 @@ if find_spec("triton") is not None:
                 held = (first + near).to(tl.int64) * step + row[None, :]
                 real = (first + near < K) & there[None, :]
                 own = tl.load(found + held, mask=real, other=0.0)
-                met = tl.sum(tl.where(block * side == first, pull, 0.0), axis=0)
+                pull_of_block = tl.sum(tl.where(block * side == first, pull, 0.0), axis=0)
                 for i in tl.static_range(side):
                     here = near == i
                     pairs = tl.load(gram + (first + i) * width + first + near)
                     before = tl.sum(tl.where(here, own, 0.0), axis=0)
-                    field = tl.sum(tl.where(here, met + pairs * own, 0.0), axis=0)
+                    field = tl.sum(tl.where(here, pull_of_block + pairs * own, 0.0), axis=0)
                     grown = tl.exp(-tl.abs(field))
                     value = tl.where(field < 0, grown, 1.0) / (1.0 + grown)
                     value = tl.where(awake & (first + i < K), value, before)
                     change = value - before
                     own = tl.where(here, value[None, :], own)
-                    met -= change[None, :] * pairs
+                    pull_of_block -= change[None, :] * pairs
                     pull -= change[None, None, :] * tl.load(gram + (first + i) * width + cause)
                     largest = tl.maximum(largest, tl.abs(change))
                 tl.store(found + held, own, mask=real)
