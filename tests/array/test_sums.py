@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.array.transfer import LEAST_CHUNK, column_sums, cross_sums, product_sums
+from latens.array.transfer import LEAST_CHUNK, column_sums, cross_sums, cross_sums_together, product_sums
 
 pytestmark = pytest.mark.extras
 
@@ -27,6 +27,16 @@ def test_chunks_add_up_to_the_sum(n: int) -> None:
         assert sums.dtype == np.float64
         assert sums == pytest.approx(exact, rel=1e-6)
     assert column_sums(a) == pytest.approx(a.double().numpy().sum(axis=0), rel=1e-6)
+
+
+def test_sums_that_come_together_are_those_that_come_one_by_one() -> None:
+    a, b, alone = rows(2000, 3, 0), rows(2000, 4, 1), rows(2000, 1, 2).double()
+    chunks = rows(10, 6, 3).reshape(10, 2, 3)
+    product, sums, one, whole = cross_sums_together((a, b), columns=(b, alone), chunks=chunks)
+    assert np.array_equal(product, cross_sums(a, b))
+    assert np.array_equal(sums, column_sums(b))
+    assert np.array_equal(one, column_sums(alone))
+    assert whole == pytest.approx(chunks.double().numpy().sum(axis=0))
 
 
 def test_chunks_are_sharper_than_one_sum_in_single_precision() -> None:

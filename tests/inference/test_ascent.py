@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -45,6 +46,26 @@ def test_tol_zero_runs_all_iterations() -> None:
     assert len(fit.trace) == 30
     assert not fit.converged
     assert ascend(flat, [some_rows()], State(Place()), max_iter=30, tol=1e-9).converged
+
+
+class LookingAhead(Scripted):
+    """Notes where sums are asked for before they are needed."""
+
+    def prepare(self, q: Place) -> None: ...
+
+    def begin(self, q: Place, batches: Sequence[Any]) -> None:
+        vars(batches[0]).setdefault("asked", []).append(q.at)
+
+    def inferred(self, q: Place, batch: Rows, warm: Any) -> None: ...
+
+
+@pytest.mark.parametrize(("max_iter", "tol", "last"), [(6, 0.0, 5), (1, 0.0, 0), (200, 0.1, 7)])
+def test_sums_are_asked_for_ahead_unless_the_ascent_is_about_to_end(max_iter: int, tol: float, last: int) -> None:
+    """Gains halve from 25 on, the eighth being .195: with 4 rows and tol .1 the seventh, .39, is the last."""
+    batch = some_rows()
+    fit = ascend(LookingAhead(RISING), [batch], State(Place()), max_iter=max_iter, tol=tol)
+    assert vars(batch).get("asked", []) == list(range(1, last + 1))
+    assert len(fit.trace) == (max_iter if not tol else 8)
 
 
 def test_a_bound_that_only_rounds_has_converged_at_any_tol() -> None:

@@ -120,6 +120,12 @@ def switch_entropy(on: Array) -> Array:
         found = np.empty(len(on), on.dtype)
         switch_entropies(on, found, N_LANES)
         return found
+    if is_on_gpu(on):
+        from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, switch_entropy_on_gpu
+
+        if switch_entropy_on_gpu is not None and 0 < on.shape[1] <= MOST_COLUMNS and on.shape[0]:
+            there: Array = switch_entropy_on_gpu(on)
+            return there
     return -namespace(on).sum(xlogx(on) + xlogx(1 - on), axis=1)
 
 

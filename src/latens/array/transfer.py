@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -161,6 +162,11 @@ def take(x: Array, index: Any, axis: int = 0) -> Array:
 
 def column_sums(values: Array) -> Floats:
     """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision; on a GPU by chunks."""
+    return host(_columns(values))
+
+
+def _columns(values: Array) -> Array:
+    """The same where the rows are."""
     if isinstance(values, np.ndarray):
         return np.asarray(values.sum(axis=0, dtype=np.float64))
     xp = array_namespace(values)
@@ -168,7 +174,7 @@ def column_sums(values: Array) -> Floats:
         whole = values.shape[0] - values.shape[0] % LEAST_CHUNK
         chunks = xp.reshape(values[:whole, :], (whole // LEAST_CHUNK, LEAST_CHUNK, values.shape[1]))
         values = xp.concat([xp.sum(chunks, axis=1), values[whole:, :]], axis=0)
-    return host(xp.sum(values, axis=0, dtype=xp.float64))
+    return xp.sum(values, axis=0, dtype=xp.float64)
 
 
 def sums_together(*parts: Array) -> list[Floats]:
@@ -184,17 +190,22 @@ def cross_sums(a: Array, b: Array) -> Floats:
     return host(_cross(a, b))
 
 
-def cross_sums_together(*pairs: tuple[Array, Array], chunks: Array | None = None) -> list[Floats]:
+def cross_sums_together(
+    *pairs: tuple[Array, Array], columns: Sequence[Array] = (), chunks: Array | None = None
+) -> list[Floats]:
     """The same of several pairs; elsewhere than in NumPy at once, since the host waits for each answer.
 
-    With `chunks` (C, K, L), of rows of another library, their sum comes last.
+    After them come the sums (D,) of each of the `columns` (n, D). With `chunks` (C, K, L), of rows of another library,
+    their sum comes last.
     """
-    return cross_sums_begun(*pairs, chunks=chunks)()
+    return cross_sums_begun(*pairs, columns=columns, chunks=chunks)()
 
 
-def cross_sums_begun(*pairs: tuple[Array, Array], chunks: Array | None = None) -> Callable[[], list[Floats]]:
+def cross_sums_begun(
+    *pairs: tuple[Array, Array], columns: Sequence[Array] = (), chunks: Array | None = None
+) -> Callable[[], list[Floats]]:
     """What gives these sums when it is called; a GPU works on them meanwhile."""
-    found = [_cross(a, b) for a, b in pairs]
+    found = [*(_cross(a, b) for a, b in pairs), *map(_columns, columns)]
     if chunks is not None:
         xp = array_namespace(chunks)
         found.append(xp.sum(chunks, axis=0, dtype=xp.float64))
@@ -203,7 +214,7 @@ def cross_sums_begun(*pairs: tuple[Array, Array], chunks: Array | None = None) -
     xp, shapes = array_namespace(*found), [part.shape for part in found]
     flat = xp.concat([xp.reshape(part, (-1,)) for part in found])
     numbers = _under_way(flat) if is_on_gpu(flat) else partial(host, flat)
-    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
     return lambda: [part.reshape(shape) for part, shape in zip(np.split(numbers(), ends), shapes, strict=True)]
 
 

@@ -189,6 +189,11 @@ class Rows:
         return x.indptr.astype(np.intp), x.indices.astype(np.intp)
 
     @cached_value
+    def sums(self) -> Floats:
+        """(D,), weighted sum of x in each column."""
+        return column_sums(self.weigh(self.x))
+
+    @cached_value
     def squares(self) -> Floats:
         """(D,), weighted sum of x^2 in each column."""
         return column_sums(self.weigh(self.x**2))

@@ -48,6 +48,7 @@ STRETCH_GROWTH, LONGEST_STRETCH = (
     8.0,
 )  # of stretched steps: by which each success lets the next grow, and the limit
 STILL_BETWEEN_LEAPS = 3  # iterations that gain nothing: after one of them a leap may find where to go on
+FEWEST_GAINS_AHEAD = 2.0  # times the least gain, by which the last iteration gained: where another is begun ahead
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
 P = TypeVar("P")
@@ -104,7 +105,8 @@ def ascend(
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
-                iterate = partial(_iterated, model, batches, sweep, step, log_scale)
+                more = step + 1 < first + max_iter - len(so_far) and not _nears_rest(trace, tol, state)
+                iterate = partial(_iterated, model, batches, sweep, step, log_scale, more)
                 iterate = partial(_stretched_iteration, model, trace, tol, iterate) if stretching else iterate
                 if leaping is not None:
                     state, event = leap(leaping, state, trace, iterate, tol)
@@ -169,16 +171,27 @@ def _at_rest(state: State) -> State:
     return replace(state, path=()) if state.path else state
 
 
+def _nears_rest(trace: Sequence[Iteration], tol: float, state: State) -> bool:
+    """Whether the next iteration may well be the last."""
+    return len(trace) > 1 and trace[-1].elbo - trace[-2].elbo < FEWEST_GAINS_AHEAD * tol * max(state.stats.n, 1.0)
+
+
 def _iterated(
-    model: Steps[B, Q, L, S], batches: Sequence[Any], sweep: Sweep, step: int, log_scale: float | Floats, state: State
+    model: Steps[B, Q, L, S],
+    batches: Sequence[Any],
+    sweep: Sweep,
+    step: int,
+    log_scale: float | Floats,
+    more: bool,
+    state: State,
 ) -> tuple[State, Iteration]:
-    """The state after one local and one global step, and what is told of them."""
+    """The state after one local and one global step, and what is told of them; `more`: others are likely to follow."""
     clock = time.perf_counter()
     if _offers(model, Fused):
         model.prepare(state.q)
     locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
     q, stats = advance(model, state.q, stats)
-    if _offers(model, Overlapping) and isinstance(batches, list | tuple):  # which lie in memory
+    if more and _offers(model, Overlapping) and isinstance(batches, list | tuple):  # which lie in memory
         model.begin(q, batches)
     return State(q, stats, locals_, step + 1), measure(model, q, stats, step, clock, log_scale)
 

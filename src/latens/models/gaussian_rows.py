@@ -18,7 +18,7 @@ from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 
-__all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp"]
+__all__ = ["beside_ones", "evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp"]
 
 Loadings = Relevance | PointNormalGamma
 LARGEST_DOUBLE_ROUNDING = 1e-10  # between the rounding errors of double and of single precision
@@ -101,12 +101,16 @@ def products(
             batch.x.shape[1], rows, rows
         )
     zz = summed()
-    if intercept:
-        inner, k = zz, len(zz)
-        zz = np.empty((k + 1, k + 1))
-        zz[:k, :k], zz[k, k] = inner, batch.n
-        zz[:k, k] = zz[k, :k] = column_sums(batch.weigh(mean))
-    return np.asarray(zz)[None]
+    return np.asarray(beside_ones(zz, column_sums(batch.weigh(mean)), batch.n) if intercept else zz)[None]
+
+
+def beside_ones(zz: Floats, z: Floats, n: float) -> Floats:
+    """(K + 1, K + 1), sums of products of codes and the 1 of an intercept; of codes alone they are zz, and z (K,)."""
+    k = len(zz)
+    found = np.empty((k + 1, k + 1))
+    found[:k, :k], found[k, k] = zz, n
+    found[:k, k] = found[k, :k] = z
+    return found
 
 
 def _products_by_complement(batch: Rows, codes: Array, variance: Array) -> Floats:

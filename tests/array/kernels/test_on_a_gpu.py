@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
+from latens.array.kernels.on_off.sweeps import switches, switches_plain
 from latens.array.kernels.row_posteriors.student import (
     student_moments,
     student_moments_plain,
@@ -28,7 +29,7 @@ from latens.array.row_matrices import (
     normal_rows,
     normal_rows_plain,
 )
-from latens.array.special import softmax_entropy
+from latens.array.special import softmax_entropy, switch_entropy
 from latens.array.transfer import host, like, products_near
 
 pytestmark = pytest.mark.gpu
@@ -111,6 +112,32 @@ def test_softmax_and_its_entropy(k: int) -> None:
     expected = softmax_entropy(x.copy())
     assert host(share) == pytest.approx(expected[0], abs=1e-13)
     assert host(entropy) == pytest.approx(expected[1], abs=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("k", [1, 7, 16, 64, 100])
+@pytest.mark.parametrize("turned", [False, True], ids=["row by row", "cause by cause"])
+def test_switches_of_rows_that_share_their_gram(k: int, dtype: str, turned: bool) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(1, k, 5))
+    gram, start = root @ np.swapaxes(root, 1, 2), rng.random((1003, k))
+    drive = 2 * rng.normal(size=(1003, k)) + 0.3 * np.trace(gram[0]) / k
+    given = [tensor(part, dtype) for part in (drive, gram, start)]
+    if turned:
+        given[0], given[2] = (part.T.contiguous().T for part in (given[0], given[2]))
+    double = dtype == "float64"
+    for n_sweeps, tol in ((3, 0.0), (20, 1e-2)) if double else ((3, 0.0),):  # rounding may let a row rest a sweep later
+        found, plain = switches(*given, n_sweeps, tol), switches_plain(drive, gram, start, n_sweeps, tol)
+        assert host(found) == pytest.approx(plain, abs=1e-11 if double else 1e-3)
+    assert np.array_equal(host(given[2]), host(tensor(start, dtype)))
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["row by row", "switch by switch"])
+def test_entropy_of_switches(turned: bool) -> None:
+    on = np.random.default_rng(0).random((1003, 19)) ** 3
+    on[0], on[1], on[2, 3], on[3, 4] = 0.0, 1.0, 1e-300, np.nan
+    found = switch_entropy(tensor(on).T.contiguous().T if turned else tensor(on))
+    assert host(found) == pytest.approx(switch_entropy(on), abs=1e-13, nan_ok=True)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

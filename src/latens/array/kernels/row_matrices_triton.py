@@ -174,19 +174,25 @@ if find_spec("triton") is not None:
 
     def pairs_on_gpu(x):
         """(n, D + D (D + 1) / 2), each row followed by its products x_a x_b, a <= b."""
-        return _followed_by_products(x, *np.triu_indices(x.shape[1]))
+        return _followed_by_products(x, True)
 
     def squares_on_gpu(x):
         """(n, 2 D), each row followed by its squares."""
-        return _followed_by_products(x, np.arange(x.shape[1]), np.arange(x.shape[1]))
+        return _followed_by_products(x, False)
 
-    def _followed_by_products(x, a, b):
-        """(n, D + P), each row followed by products of its columns a and b (P,)."""
+    @lru_cache(maxsize=64)
+    def _columns_there(d, pairs, device):
+        """(D + P,) each: every column by itself, marked by -1, then of pairs or squares. Kept on the device as well."""
         import torch
 
-        n, d = x.shape
+        a, b = np.triu_indices(d) if pairs else (np.arange(d), np.arange(d))
         columns = np.stack([np.concatenate([np.arange(d), a]), np.concatenate([np.full(d, -1), b])])
-        first, second = torch.asarray(columns.astype(np.int32), device=x.device)
+        return tuple(torch.asarray(columns.astype(np.int32), device=device))
+
+    def _followed_by_products(x, pairs):
+        """(n, D + P), each row followed by products of its columns."""
+        n, d = x.shape
+        first, second = _columns_there(d, pairs, x.device)
         out = x.new_empty((n, len(first)))
         block = min(512, triton.next_power_of_2(len(first)))
         rows = max(1, N_PRODUCTS // block)

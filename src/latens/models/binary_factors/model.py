@@ -34,7 +34,7 @@ from latens.array.kernels.on_off.enumeration import switch_moments
 from latens.array.row_matrices import with_ones
 from latens.array.special import logsumexp
 from latens.array.states import all_states
-from latens.array.transfer import column_sums, cross_sums, like, total
+from latens.array.transfer import column_sums, cross_sums, cross_sums_together, like, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -52,6 +52,7 @@ from latens.models.binary_factors.posteriors import (
     Truncated,
 )
 from latens.models.gaussian_rows import (
+    beside_ones,
     evidence,
     level,
     predicted_variance,
@@ -143,24 +144,41 @@ class BinaryFactors:
         return CodeMoments(*switch_moments(*self._drive_and_gram(q, batch)))
 
     def statistics(self, batch: Rows, local: Switches | States | CodeMoments) -> CodeStatistics:
-        k = local.mean.shape[1]
+        # elsewhere than in NumPy the host waits for each answer
+        if isinstance(local, Switches) and batch.seen is None and not isinstance(batch.x, np.ndarray):
+            on, zz, zx, entropy = self._sums_at_once(batch, local)
+        else:
+            on, zz, zx, entropy = self._sums(batch, local)
+        return CodeStatistics(batch.n, batch.counts, on, zz, zx, batch.squares, entropy)
+
+    def _sums(self, batch: Rows, local: Any) -> tuple[Floats, Floats, Floats, float]:
+        """Sums of E[z], E[z z'], E[z] x' and entropies."""
         weighted = batch.weigh(with_ones(local.mean, self.intercept))
-        return CodeStatistics(
-            n=batch.n,
-            seen=batch.counts,
-            on=column_sums(weighted)[:k],
-            zz=products(
-                batch,
-                local.mean,
-                local.second,
-                lambda: local.summed_second(batch),
-                self.intercept,
-                local.variance if isinstance(local, Switches) else None,
-            ),
-            zx=cross_sums(weighted, batch.x),
-            xx=batch.squares,
-            entropy=total(batch.weigh(local.entropy)),
+        zz = products(
+            batch,
+            local.mean,
+            local.second,
+            lambda: local.summed_second(batch),
+            self.intercept,
+            local.variance if isinstance(local, Switches) else None,
         )
+        on, zx = column_sums(weighted)[: local.mean.shape[1]], cross_sums(weighted, batch.x)
+        return on, zz, zx, total(batch.weigh(local.entropy))
+
+    def _sums_at_once(self, batch: Rows, local: Switches) -> tuple[Floats, Floats, Floats, float]:
+        """The same of switches of complete rows, brought to the host by one copy.
+
+        An intercept takes no part in products: a GPU takes twice as long for 65 columns as for 64.
+        """
+        weighted, double = batch.weigh(local.mean), array_namespace(batch.x).float64
+        entropy = array_namespace(batch.x).astype(batch.weigh(local.entropy), double)
+        zx, zz, on, spread = cross_sums_together(
+            (weighted, batch.x), (weighted, local.mean), columns=(weighted, entropy[:, None])
+        )
+        np.fill_diagonal(zz, on)  # a switch is its own square
+        if self.intercept:
+            zz, zx = beside_ones(zz, on, batch.n), np.concatenate([zx, batch.sums[None]])
+        return on, zz[None], zx, float(spread[0])
 
     def global_step(self, q: BinaryPosterior, stats: CodeStatistics) -> BinaryPosterior:
         prior = self.prior(len(stats.on))
@@ -371,7 +389,7 @@ class BinaryFactors:
     def _drive_and_gram(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""
         batch = sharp(batch, q.loadings.tau)
-        drive, gram = self._evidence(q, batch, batch.x @ like(q.loadings.scaled.T, batch.x))
+        drive, gram = self._evidence(q, batch, _pull(q, batch))
         if KNOWN in batch.aux:
             drive = for_switches(drive, batch.aux[KNOWN], gram)
         return drive, gram
@@ -382,6 +400,14 @@ class BinaryFactors:
         drive, gram = evidence(q.loadings, batch, q.n_components, pull)
         own = array_namespace(batch.x).linalg.diagonal(gram)
         return drive + (like(log_on - log_off, batch.x) - 0.5 * own), gram
+
+
+def _pull(q: BinaryPosterior, batch: Rows) -> Array:
+    """(n, K or more), rows times weighted loadings."""
+    if isinstance(batch.x, np.ndarray):
+        return batch.x @ like(q.loadings.scaled.T, batch.x)
+    # on a GPU numbers of many rows lie together, as sweeps want them, and products of an odd width take twice as long
+    return (like(q.loadings.scaled[: q.n_components], batch.x) @ batch.x.T).T
 
 
 def _with_rest(keep: Index, q: BinaryPosterior) -> Index:

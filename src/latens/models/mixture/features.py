@@ -11,6 +11,7 @@ entries are missing, see `holes`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +20,10 @@ from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.packed_symmetric import are_too_many_pairs, upper_indices, with_pairs, with_squares
-from latens.array.transfer import cast, is_on_gpu, is_sparse, like, namespace, product_sums
+from latens.array.transfer import cast, cross_sums_begun, is_on_gpu, is_sparse, like, namespace, product_sums
 from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
-from latens.models.mixture.missing import fill
+from latens.models.mixture.missing import fill, sums_at_once
 
 __all__ = ["EXPOSURE", "Features", "Sums", "View", "WideRows", "exposure_of", "look", "shown"]
 
@@ -46,6 +47,24 @@ class Features:
     joint: bool = False
     clusters: MixedColumns | None = None  # those of the local step, where curved columns ask something else in each
     family: Any = None  # clusters that know which columns are counts
+
+    def sums_begun(self, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Sums, float]]:
+        """What gives counts, sums weighted by memberships (n, K), and the total of entropies (n,) when it is called.
+
+        Where each column counts alike, other libraries bring them all by one copy, and a GPU works on them meanwhile.
+        """
+        plain = self.clusters is None and not self.tied and (self.joint or not tells_entries(batch))
+        if not plain or isinstance(weighted, np.ndarray):
+            return sums_at_once(self, batch, weighted, entropy)
+        double = array_namespace(entropy).astype(entropy, array_namespace(entropy).float64)
+        pair = cast(weighted, self.values), self.values
+        asked, d = cross_sums_begun(pair, columns=(weighted, double[:, None])), self.d  # nothing of the rows is held
+
+        def found() -> tuple[Floats, Sums, float]:
+            moments, counts, spread = asked()
+            return counts, (counts[:, None], moments[:, :d], moments[:, d:], 0.0), float(spread[0])
+
+        return found
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         """Weighted by memberships (n, K), whose column sums are the counts."""
@@ -77,6 +96,9 @@ class WideRows:
     def density(self, precision: Floats) -> Array:
         """(n, K), -x' Lam_k x / 2."""
         return namespace(self.values).stack([-0.5 * _form(each, self.values) for each in precision], axis=1)
+
+    def sums_begun(self, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Sums, float]]:
+        return sums_at_once(self, batch, weighted, entropy)
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         weighted, pairs = cast(weighted, self.values), upper_indices(self.values.shape[1])

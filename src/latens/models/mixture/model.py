@@ -21,7 +21,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
 from latens.array.packed_symmetric import packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
-from latens.array.transfer import column_sums, host, is_sparse, like, namespace, total
+from latens.array.transfer import host, is_on_gpu, is_sparse, like, namespace
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -165,15 +165,34 @@ class Mixture:
         return Memberships(xp.reshape(softmax_entropy(pairs)[0], joint.shape), view)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
+        return self._statistics_begun(batch, local)()
+
+    def _statistics_begun(self, batch: Rows, local: Memberships) -> Callable[[], ClusterStatistics]:
         view = local.view or self._complete(batch)
-        weighted = batch.weigh(local.mean)
-        counts = column_sums(weighted)
-        seen, x, xx, entropy = view.sums(batch, weighted, counts)
-        if (rounding := self._rounding_of(batch)) is not None:
-            xx = self._spread(xx, seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
-        entropy += total(batch.weigh(local.entropy))
-        base = self._base_sums(batch) if isinstance(self.clusters, MixedColumns) else np.zeros(0)
-        return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, base)
+        asked = view.sums_begun(batch, batch.weigh(local.mean), batch.weigh(local.entropy))
+
+        def found() -> ClusterStatistics:
+            counts, (seen, x, xx, filled), entropy = asked()
+            if (rounding := self._rounding_of(batch)) is not None:
+                xx = self._spread(xx, seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
+            base = self._base_sums(batch) if isinstance(self.clusters, MixedColumns) else np.zeros(0)
+            return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, filled + entropy, base)
+
+        return found
+
+    def prepare(self, q: MixturePosterior) -> None:
+        """Blocks of a pass share nothing but q."""
+
+    def begin(self, q: MixturePosterior, batches: Sequence[Any]) -> None:
+        """Ask a GPU that holds complete blocks for their sums under q: it makes them while the host has other work."""
+        for batch in batches:
+            if isinstance(batch, Rows) and is_on_gpu(batch.x) and batch.seen is None:  # and not a place in a file
+                vars(batch)["begun"] = q, self._statistics_begun(batch, self.local_step(q, batch))
+
+    def inferred(self, q: MixturePosterior, batch: Rows, warm: Any) -> tuple[None, ClusterStatistics] | None:
+        """What was asked for before it was needed, of a step that is exact; None: nothing was, under q."""
+        begun_for, asked = vars(batch).pop("begun", (None, None))
+        return (None, asked()) if begun_for is q else None
 
     def _look(self, q: MixturePosterior, batch: Rows) -> tuple[Array, Any]:
         """E[log pi_k + log p(x_n | theta_k)], (n, K), over what each entry may have been before it was rounded."""

@@ -28,9 +28,18 @@ def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) ->
         switch_rows(drive, gram, on, found, n_sweeps, float(tol), N_LANES)
         return found
     if is_on_gpu(drive):
-        from latens.array.kernels.on_off.sweeps_triton import MOST_SWITCHED, switch_on_gpu
+        from latens.array.kernels.on_off.sweeps_triton import (
+            MOST_BYTES_ALIKE,
+            MOST_SWITCHED,
+            switch_alike_on_gpu,
+            switch_on_gpu,
+        )
 
-        if switch_on_gpu is not None and drive.shape[1] <= MOST_SWITCHED:
+        n, k = drive.shape
+        if switch_alike_on_gpu is not None and n and len(gram) == 1 and k * drive.element_size() <= MOST_BYTES_ALIKE:
+            there: Array = switch_alike_on_gpu(drive.T, gram, on.T, n_sweeps, tol).T
+            return there
+        if switch_on_gpu is not None and k <= MOST_SWITCHED:
             on = on.contiguous().clone()
             switch_on_gpu(drive.contiguous(), gram.contiguous(), on, n_sweeps, tol)
             return on

@@ -1,6 +1,6 @@
-"""Softmax of rows and its entropy in Triton's language, for torch rows on a GPU: in one pass over them.
+"""Softmax of rows and its entropy, and that of switches, in Triton's language: in one pass over rows on a GPU.
 
-`softmax_entropy_on_gpu` is None where there is no Triton.
+`softmax_entropy_on_gpu` and `switch_entropy_on_gpu` are None where there is no Triton.
 """
 
 # mypy: ignore-errors
@@ -11,12 +11,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["MOST_COLUMNS", "softmax_entropy_on_gpu"]
+__all__ = ["MOST_COLUMNS", "softmax_entropy_on_gpu", "switch_entropy_on_gpu"]
 
 MOST_COLUMNS = 1024  # that fit into registers
 N_NUMBERS = 1024  # of a program's tile
 
 softmax_entropy_on_gpu: Any = None
+switch_entropy_on_gpu: Any = None
 
 if find_spec("triton") is not None:
     import triton
@@ -43,3 +44,22 @@ if find_spec("triton") is not None:
         share, entropy, rows = x.new_empty((n, k)), x.new_empty(n), max(1, N_NUMBERS // width)
         _softmax[(triton.cdiv(n, rows),)](x, share, entropy, n, k, rows=rows, width=width)
         return share, entropy
+
+    @triton.jit
+    def _part(chance):
+        return tl.where(chance == 0.0, 0.0, chance * tl.log(chance))  # what is no number stays none
+
+    @triton.jit
+    def _switch_entropy(on, entropy, n, K, row_step, step, rows: tl.constexpr, width: tl.constexpr):
+        row = tl.program_id(0).to(tl.int64) * rows + tl.arange(0, rows)
+        column = tl.arange(0, width).to(tl.int64)
+        ok = (row < n)[:, None] & (column < K)[None, :]
+        chance = tl.load(on + row[:, None] * row_step + column[None, :] * step, mask=ok, other=0.0)
+        tl.store(entropy + row, -tl.sum(_part(chance) + _part(1.0 - chance), axis=1), mask=row < n)
+
+    def switch_entropy_on_gpu(on):
+        """(n,), of chances (n, K), in whatever order they lie."""
+        (n, k), width = on.shape, triton.next_power_of_2(on.shape[1])
+        entropy, rows = on.new_empty(n), max(1, N_NUMBERS // width)
+        _switch_entropy[(triton.cdiv(n, rows),)](on, entropy, n, k, *on.stride(), rows=rows, width=width)
+        return entropy
