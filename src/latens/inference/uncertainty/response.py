@@ -145,14 +145,14 @@ class Response:
     @property
     def rest(self) -> Floats:
         """(P,), the rest of the way to the top, as far as the rows tell it: Newton's step."""
-        told, _ = self._directions
-        return np.asarray(told @ (self.gradient @ told))
+        known, _ = self._directions
+        return np.asarray(known @ (self.gradient @ known))
 
     @cached_property
     def covariance(self) -> Floats:
         """(P, P), (-H)^-1 over the directions that the rows tell."""
-        told, _ = self._directions
-        return np.asarray(told @ told.T)
+        known, _ = self._directions
+        return np.asarray(known @ known.T)
 
     @cached_property
     def mean_field(self) -> Floats:
@@ -176,10 +176,10 @@ class Response:
 
     def std_and_missing(self, jacobian: Floats) -> tuple[Floats, Floats]:
         """(m,) each; the second is the share of information that is lost with the codes, 1 where nothing is left."""
-        told, untold = self._directions
-        variance = np.sum((jacobian @ told) ** 2, axis=1)
+        known, unknown_directions = self._directions
+        variance = np.sum((jacobian @ known) ** 2, axis=1)
         # what a direction without information would add if it had the least that can be seen
-        least = np.sum((jacobian @ untold) ** 2, axis=1) / self._least
+        least = np.sum((jacobian @ unknown_directions) ** 2, axis=1) / self._least
         unknown = least > LEAST_SHARE_ADDED * np.maximum(variance, np.finfo(float).tiny)
         wide, narrow = np.where(unknown, np.inf, variance), np.sum((jacobian @ self._roots[1]) ** 2, axis=1)
         missing = np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
@@ -225,13 +225,13 @@ class Response:
     def _directions(self) -> tuple[Floats, Floats]:
         """(P, .) each: directions that the rows tell, of unit length in -H, and others, of unit length in -A."""
         flat, root = self._roots
-        told = _inverse_root(self._shares, self._least)
-        if told is not None:
-            return root @ told, flat
+        turned_root = _inverse_root(self._shares, self._least)
+        if turned_root is not None:
+            return root @ turned_root, flat
         values, turned = self._spectrum
         informed = values > self._least
-        untold = np.hstack([flat, root @ turned[:, ~informed]])
-        return root @ (turned[:, informed] / np.sqrt(values[informed])), untold
+        unknown_directions = np.hstack([flat, root @ turned[:, ~informed]])
+        return root @ (turned[:, informed] / np.sqrt(values[informed])), unknown_directions
 
     def _spread(self, free: Floats) -> Floats:
         """(P, .), from the coordinates that are free."""

@@ -94,8 +94,8 @@ def _of_rows(mean: Floats, spread: Floats, tails: Floats) -> Floats:
     flat = turned.reshape(n, -1, k * k)
     squares = np.swapaxes(drive, 1, 2) @ moved
     squares[:, k:, k:] += 0.5 * flat @ np.swapaxes(turned, 2, 3).reshape(n, -1, k * k).swapaxes(1, 2)
-    heard = 2 * mean[:, :, None] * moved  # g
-    heard[:, :, k:] -= np.einsum("ngka,nka->nkg", turned, spread)
+    by_scale = 2 * mean[:, :, None] * moved  # g
+    by_scale[:, :, k:] -= np.einsum("ngka,nka->nkg", turned, spread)
     found = np.zeros((n, n_b + k, n_b + k))
     found[:, :n_b, :n_b] = squares
     shape = 0.5 * (tails + 1)
@@ -104,7 +104,7 @@ def _of_rows(mean: Floats, spread: Floats, tails: Floats) -> Floats:
     half = 0.5 * (1 / rate - variance)  # K
     between = 2 * spread**2 + 4 * mean[:, :, None] * spread * mean[:, None]  # S
     back = np.linalg.inv(np.eye(k) - 0.25 * between * variance[:, None])  # (I - S W / 4)^-1
-    there = np.concatenate([heard, np.zeros((n, k, k))], axis=2)  # g, and a' beside it
+    there = np.concatenate([by_scale, np.zeros((n, k, k))], axis=2)  # g, and a' beside it
     own = np.concatenate([np.zeros((k, n_b)), np.eye(k)], axis=1)
     of_a = half[:, :, None] * back  # K (I - S W / 4)^-1
     by_g = 0.25 * variance[:, :, None] * back
