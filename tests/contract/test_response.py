@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.core import Covarying, Narrow, Rows, Sloped
+from latens.core import Covarying, CovaryingAtRest, Narrow, Rows, Sloped
 from latens.core.coordinates import Chart
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import serial_sweep
 from latens.inference.uncertainty import response as response_module
+from latens.inference.uncertainty.arrow import blocks_of
 from latens.inference.uncertainty.response import LOCAL_TOL, STEP, Response, respond
 from latens.models.factor_analysis.sums import summed
 from latens.models.mixture.model import Memberships
@@ -218,6 +219,31 @@ def test_complete_views_have_the_information_that_is_lost_in_closed_form(
     assert found.cross == pytest.approx(by_rows.cross, abs=1e-8 * largest)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("ica-")])
+def test_sources_of_heavy_tails_have_the_information_that_is_lost_in_closed_form(
+    name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scales hear of their sources, and these of the scales: beside the same rows settled under every posterior."""
+    rng = np.random.default_rng(40)
+    rows = random_rows(rng, 40, 4, holes=False, weighted=weighted)
+    model, q = posterior_midway(CASES[name], rows, 2, rng)
+    assert isinstance(model, CovaryingAtRest)
+    batches, chart = [rows[:15], rows[15:]], Chart.sized(q)
+    lost = response_module._lost(model, batches, (None, None), chart, blocks_of(chart))
+    assert (lost is None) == any(kind in name for kind in ("light", "mixed", "mean-field", "scale-mixture"))
+    if lost is None:
+        return
+    found = respond(model, batches, q, ascent=False)
+    assert np.array_equal(found.cross, lost)
+    assert np.abs(found.cross - found.cross.T).max() < 1e-12 * np.abs(found.fixed).max()
+    monkeypatch.setattr(response_module, "_lost", lambda *_: None)
+    by_rows = respond(model, batches, q, ascent=False)
+    largest = np.abs(by_rows.fixed).max()
+    assert np.abs(by_rows.cross).max() > 1e-2 * largest
+    assert found.cross == pytest.approx(by_rows.cross, abs=2e-6 * largest)
+
+
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("ica-")])
 def test_coordinates_that_rows_see_alike_are_moved_once(
@@ -229,6 +255,7 @@ def test_coordinates_that_rows_see_alike_are_moved_once(
     assert isinstance(model, Narrow)
     few = response_module._fewest_moves(model, [rows], Chart(q))
     assert holes or few is None or len(few[0]) < Chart(q).size
+    monkeypatch.setattr(response_module, "_lost", lambda *_: None)
     found = respond(model, [rows], q, ascent=False)
     monkeypatch.setattr(response_module, "_fewest_moves", lambda *_: None)
     every = respond(model, [rows], q, ascent=False)

@@ -22,6 +22,7 @@ __all__ = [
     "Coded",
     "Compressing",
     "Covarying",
+    "CovaryingAtRest",
     "Crossing",
     "EvidenceBound",
     "Expanding",
@@ -116,6 +117,15 @@ class Covarying(Protocol):
 
     # (P, P), sum over rows of these covariances, for slopes (m, P) of `code_weights`; None: not of this batch
     def lost_information(self, q: Any, batch: Any, slopes: Floats) -> Floats | None: ...
+
+
+@runtime_checkable
+class CovaryingAtRest(Protocol):
+    """The same of local steps that are repeated: of rows that have settled, what codes hear of each other included."""
+
+    def code_weights(self, q: Any) -> Floats: ...  # (m,), what codes are multiplied by, each of one column or of none
+
+    def lost_at_rest(self, q: Any, batch: Any, local: Any, slopes: Floats) -> Floats | None: ...
 
 
 @runtime_checkable

@@ -65,7 +65,7 @@ class ByResponse(DataOfFit):
         _share_parts: Callable[[Any], Floats]
         _shares_of: Callable[[Floats], Floats]
         _axes_at: Callable[[Any], AxesByRule | None]
-        _names_of_own: Callable[[], Collection[str]]
+        _names_beside: Callable[[], Collection[str]]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
 
@@ -79,7 +79,7 @@ class ByResponse(DataOfFit):
         estimate, jacobian = self._moving(numbers, response)
         moved = np.flatnonzero(np.any(jacobian != 0, axis=1))
         numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
-        shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
+        shift = jacobian @ response.rest
         why = np.full(len(numbers), "", dtype=object)
         if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
@@ -105,14 +105,15 @@ class ByResponse(DataOfFit):
         else:
             still = response.jacobian(lambda q: numbers_at(axes.turned(q)), step)
             slopes = still + axes.along_turns(numbers_at) @ axes.turns(response.chart)
-        jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_all] = slopes[: len(own)]
+        estimate, jacobian = np.empty(len(numbers)), np.empty((len(numbers), response.chart.size))
+        here = point if axes is None else axes.turned(point)
+        estimate[~of_all], jacobian[~of_all] = numbers_at(here)[: len(own)], slopes[: len(own)]
         if shares:
-            here = self._share_parts(point if axes is None else axes.turned(point))
-            of_parts = slopes[len(own) :].reshape(*here.shape, -1)
-            of_sums = _slopes_of(self._shares_of, here.sum(axis=1))[[number.place[0] for number in shares]]
-            jacobian[of_all] = of_sums @ of_parts.sum(axis=1)
-        return values_of(self._published(point, stats), numbers), jacobian
+            parts, which = self._share_parts(here), [number.place[0] for number in shares]
+            of_parts, sums = slopes[len(own) :].reshape(*parts.shape, -1), parts.sum(axis=1)
+            estimate[of_all] = self._shares_of(sums)[which]
+            jacobian[of_all] = _slopes_of(self._shares_of, sums)[which] @ of_parts.sum(axis=1)
+        return estimate, jacobian
 
     def _judged(
         self,
@@ -146,8 +147,8 @@ class ByResponse(DataOfFit):
 
     def _few_chosen(self, numbers: list[PublishedNumber], choice: Choice) -> list[PublishedNumber]:
         """Numbers that were asked for, where they are few and the model has slopes; none else."""
-        own = self._names_of_own()
-        few = [number for number in numbers if number.parameter in own and choice.holds(number)]
+        beside = self._names_beside()
+        few = [number for number in numbers if number.parameter not in beside and choice.holds(number)]
         few_enough = len(few) <= ONE_BY_ONE and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK
         return few if few_enough and self._is_sloped() else []
 
@@ -286,7 +287,7 @@ def _slopes_of(function: Callable[[Floats], Floats], at: Floats) -> Floats:
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:
     """(m,), whether a number moves with a coordinate that stands at an end of its range."""
-    held = np.isin(response.chart.names, response.held)
+    held = response.steep
     if not held.any():
         return np.zeros(len(jacobian), dtype=bool)
     parts = np.abs(jacobian)

@@ -273,8 +273,8 @@ class Intervals(BySampling):
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
         if response is not None:
             fits = [self._tightened(fit, response) for fit in fits]
-        published = self._names_of_own()
-        own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in published]
+        beside = self._names_beside()
+        own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter not in beside]
         of_components = [numbers[i] for i in own]
         return with_other_fits(
             fits,
@@ -295,7 +295,7 @@ class Intervals(BySampling):
         is_loose = isinstance(self._model, Loose) and model.exact_local(q) and not model.points
         if not is_loose or fit.end.q.n_components:
             return fit
-        return replace(fit, nats=fit.nats + response.slack, nats_at_once=fit.nats_at_once + response.slack)
+        return fit.with_more(response.slack)
 
     def _known_of_response(
         self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any], sweep: Sweep, response: Response
@@ -332,9 +332,9 @@ class Intervals(BySampling):
         fewest = fewest_of(self._model, self._state)
         return fewest is not None and n <= fewest.n_components
 
-    def _names_of_own(self) -> set[str]:
-        """Of what the posterior alone publishes; shares move with statistics, too."""
-        return set(self._own_numbers(self.posterior_, self._state.stats))
+    def _names_beside(self) -> set[str]:
+        """Of numbers beside those that the posterior alone publishes; shares move with statistics, too."""
+        return {"share", *self._points_beside(self.posterior_)}
 
     def _extra_numbers(self, q: Any) -> dict[str, Any]:
         """(K,) each, numbers of components that are published elsewhere than in `_publish`."""
@@ -387,9 +387,8 @@ class Intervals(BySampling):
 
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
-        own = self._own_numbers(self.posterior_, self._state.stats)
-        extra = self._extra_numbers(self.posterior_)
-        shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
+        shapes = self._published(self.posterior_, self._state.stats)
+        shapes |= {name: np.zeros(self.n_components_) for name in self._names_beside() & shapes.keys()}
         kind = getattr(self, "covariance_type", "")
         return published_numbers(
             shapes,

@@ -60,11 +60,12 @@ def with_other_fits(
     """
     k, kinds = len(names), _kinds_of_each(len(names), numbers, entered, std)
     nats, why = np.full(k, math.inf), [""] * k
-    publications: dict[int, Mapping[str, Any]] = {}  # one end may be that of all components
+    compared: dict[int, tuple[int, list[int]] | None] = {}  # one end may be that of all components
     for fit in sorted(fits, key=lambda fit: fit.nats, reverse=True):  # what is said last is of the likeliest
-        if id(fit.end) not in publications:
-            publications[id(fit.end)] = publish(fit.end.q, fit.end.stats)
-        missing, changed = _compared(publications[id(fit.end)], kinds, fit.component, signed)
+        if id(fit.end) not in compared:
+            compared[id(fit.end)] = _compared(publish(fit.end.q, fit.end.stats), kinds, signed) if all(kinds) else None
+        # where nothing is known of the numbers of one, what is missing is what was taken out
+        missing, changed = compared[id(fit.end)] or (fit.component, [])
         back = fit.component not in (missing, *changed)
         nats[fit.component] = min(nats[fit.component], fit.nats_at_once if back else fit.nats)
         nats[missing] = min(nats[missing], fit.nats)
@@ -76,16 +77,9 @@ def with_other_fits(
     return Components(nats, why)
 
 
-def _compared(
-    published: Mapping[str, Any], kinds: Sequence[Sequence[_Kind]], component: int, signed: bool
-) -> tuple[int, list[int]]:
-    """The component that the other fit does without, and those of which it says other things.
-
-    Where nothing is known of the numbers, it is the one that was taken out.
-    """
+def _compared(published: Mapping[str, Any], kinds: Sequence[Sequence[_Kind]], signed: bool) -> tuple[int, list[int]]:
+    """The component that the other fit does without, and those of which it says other things."""
     k = len(kinds)
-    if not all(kinds):
-        return component, []
     distances = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
     for each in range(k):
         ways = [_distances(published, kinds[each], k - 1, sign) for sign in ((1.0, -1.0) if signed else (1.0,))]

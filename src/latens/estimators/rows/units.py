@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,7 @@ class Units:
         """A number, or one for each column."""
         return self.exponent * math.log(2) + (0.0 if self.factor is None else np.log(self.factor))
 
-    @property
+    @cached_property
     def scale(self) -> Any:
         return np.ldexp(1.0 if self.factor is None else self.factor, self.exponent)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,16 @@ class FitWithout:
     component: int
     end: State
     nats: float  # that the bound is lower, plus log K
-    nats_at_once: float  # the same with the others as they were, before one can have taken its place
+    fall_at_once: Callable[[], float] = field(repr=False)
+
+    @cached_property
+    def nats_at_once(self) -> float:
+        """The same with the others as they were, before one can have taken its place."""
+        return self.fall_at_once()
+
+    def with_more(self, nats: float) -> FitWithout:
+        """Both larger by so many nats."""
+        return FitWithout(self.component, self.end, self.nats + nats, lambda: self.nats_at_once + nats)
 
 
 def fits_without(
@@ -55,21 +64,28 @@ def fits_without(
         if top is None:
             top = ascend(model, batches, State(q), sweep=sweep, **limits).elbo  # type: ignore[arg-type]
         solved = model.optimum(q, k - 1, batches[0]) if isinstance(model, Solved) and len(batches) == 1 else None
-        fit, found = None, []
+        # which is the same whichever was taken out
+        best = None if solved is None else _measured(model, batches, solved, sweep)
+        found = []
         for component in sorted(range(k) if which is None else which):
-            start = State(q.only(np.delete(np.arange(k), component)))
-            if fit is None or solved is None:  # which is the same whichever was taken out
-                begin, enough = start if solved is None else State(solved), _Enough(top)
-                fit = ascend_in_leaps(model, batches, begin, sweep=sweep, enough=enough, **limits)  # type: ignore[arg-type]
-            falls = (top - each + math.log(k) for each in (fit.elbo, _height(model, batches, start.q, sweep)))
-            found.append(FitWithout(component, fit.state, *falls))
+            start, end = q.only(np.delete(np.arange(k), component)), best
+            if end is None:
+                fit = ascend_in_leaps(model, batches, State(start), sweep=sweep, enough=_Enough(top), **limits)  # type: ignore[arg-type]
+                end = fit.state, fit.elbo
+            level = top + math.log(k)
+            at_once = partial(_fall_at_once, model, batches, start, sweep, level)
+            found.append(FitWithout(component, end[0], level - end[1], at_once))
     return found
 
 
-def _height(model: Any, batches: Sequence[Any], q: Any, sweep: Sweep) -> float:
-    """The bound at q as it is."""
+def _measured(model: Any, batches: Sequence[Any], q: Any, sweep: Sweep) -> tuple[State, float]:
+    """q with its statistics, and the bound there."""
     stats = sweep(partial(infer, model, q), batches, (None,) * len(batches))[1]
-    return float(sum({**model.data_terms(q, stats), **model.global_terms(q)}.values()))
+    return State(q, stats), float(sum({**model.data_terms(q, stats), **model.global_terms(q)}.values()))
+
+
+def _fall_at_once(model: Any, batches: Sequence[Any], q: Any, sweep: Sweep, level: float) -> float:
+    return level - _measured(model, batches, q, sweep)[1]
 
 
 class _Enough:

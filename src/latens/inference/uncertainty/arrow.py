@@ -168,7 +168,12 @@ class Arrow:
         """-A v."""
         parts, rest = self.blocks.gathered(v), v[self.blocks.border]
         inner = _each_times(self.inner, parts) + (self.side @ rest).reshape(parts.shape)
-        return self.blocks.scattered(inner, self.side.T @ parts.ravel() + self.corner @ rest)
+        return self.blocks.scattered(inner, self.across @ parts.ravel() + self.corner @ rest)
+
+    @cached_property
+    def across(self) -> csr_array:
+        """(b, G p), E'."""
+        return csr_array(self.side.T.tocsr())
 
     def spread(self, u: Floats) -> Floats:
         """R u, from coordinates in which (-A)^-1 is the identity."""
@@ -181,7 +186,7 @@ class Arrow:
         """R' v."""
         v = v * self.free
         parts = _each_times(np.swapaxes(self.root, 1, 2), self.blocks.gathered(v))
-        rest = v[self.blocks.border] - self.side.T @ _each_times(self.root, parts).ravel()
+        rest = v[self.blocks.border] - self.across @ _each_times(self.root, parts).ravel()
         return self.blocks.scattered(parts, self.corner_root.T @ rest)
 
     def lengths(self, block: Index, own: Floats, border: Floats) -> Floats:
@@ -191,17 +196,27 @@ class Arrow:
         whole_root = self.root @ np.swapaxes(self.root, 1, 2)  # D^-1
         for first in range(0, n, MANY_AT_ONCE):
             some = slice(first, first + MANY_AT_ONCE)
-            rows, slots = np.nonzero(own[some])  # a number moves with few coordinates of its block
-            values, at = own[some][rows, slots][:, None], block[some][rows]
             parts, whole = np.zeros((2, len(own[some]), p))
-            np.add.at(parts, rows, values * self.root[at, slots])
-            np.add.at(whole, rows, values * whole_root[at, slots])
+            for values, rows, slots in _few_by_few(own[some]):  # a number moves with few coordinates of its block
+                at = block[some][rows]
+                parts[rows] += values[:, None] * self.root[at, slots]
+                whole[rows] += values[:, None] * whole_root[at, slots]
             rows, slots = np.nonzero(whole)
             places = block[some][rows] * p + slots
             outer = csr_array((whole[rows, slots], (rows, places)), shape=(len(whole), self.side.shape[0])) @ self.side
             rest = (border[some] - outer.toarray()) @ self.corner_root
             found[some] = np.sum(parts**2, axis=1) + np.sum(rest**2, axis=1)
         return found
+
+
+def _few_by_few(matrix: Floats) -> Iterator[tuple[Floats, Index, Index]]:
+    """Entries that are not 0, their rows and columns: the first of every row, then the second, and so on."""
+    rows, columns = np.nonzero(matrix)
+    counts = np.bincount(rows, minlength=len(matrix))
+    turn = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    for each in range(counts.max(initial=0)):
+        now = turn == each
+        yield matrix[rows[now], columns[now]], rows[now], columns[now]
 
 
 def _each_times(matrices: Floats, vectors: Floats) -> Floats:

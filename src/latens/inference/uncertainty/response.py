@@ -40,9 +40,25 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from latens.array import Array, Floats, Index
-from latens.core import B, Covarying, L, Narrow, Q, Rows, S, Sloped, Source, State, Statistics, Steps, Unkept
+from latens.core import (
+    B,
+    Covarying,
+    CovaryingAtRest,
+    L,
+    Narrow,
+    Q,
+    Rows,
+    S,
+    Sloped,
+    Source,
+    State,
+    Statistics,
+    Steps,
+    Unkept,
+)
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -105,17 +121,17 @@ class Response:
     def free(self) -> Index:
         """Coordinates that curve the bound and do not stand at an end of their range."""
         curved = np.abs(np.diag(self.fixed)) > NO_CURVATURE
-        return np.flatnonzero(curved & ~self._steep)
+        return np.flatnonzero(curved & ~self.steep)
 
     @property
     def held(self) -> tuple[str, ...]:
         """Names of the coordinates that stand at an end of their range."""
-        return tuple(name for name, steep in zip(self.chart.names, self._steep, strict=True) if steep)
+        return tuple(name for name, steep in zip(self.chart.names, self.steep, strict=True) if steep)
 
     @property
     def decrement(self) -> float:
         """Nats still to be gained, were the bound a parabola."""
-        return 0.5 * float(self.gradient @ self.covariance @ self.gradient)
+        return 0.5 * float(self.gradient @ self.rest)
 
     @property
     def slack(self) -> float:
@@ -126,19 +142,23 @@ class Response:
         values = self._spectrum[0]
         return -0.5 * float(np.sum(np.log(np.minimum(values[values > self._least], 1.0))))
 
+    @property
+    def rest(self) -> Floats:
+        """(P,), the rest of the way to the top, as far as the rows tell it: Newton's step."""
+        known, _ = self._directions
+        return np.asarray(known @ (self.gradient @ known))
+
     @cached_property
     def covariance(self) -> Floats:
         """(P, P), (-H)^-1 over the directions that the rows tell."""
-        values, directions = self._spectrum
-        informed = values > self._least
-        return np.asarray((directions[:, informed] / values[informed]) @ directions[:, informed].T)
+        known, _ = self._directions
+        return np.asarray(known @ known.T)
 
     @cached_property
     def mean_field(self) -> Floats:
         """(P, P), (-A)^-1."""
-        values, directions = self._spectrum
-        informed = directions[:, values != 0]
-        return np.asarray(informed @ informed.T)
+        _, root = self._roots
+        return np.asarray(root @ root.T)
 
     def jacobian(self, quantity: Callable[[Any], Floats], step: float = STEP) -> Floats:
         """(m, P), derivatives of a function of the posterior to (m,): columns move together where numbers allow it."""
@@ -156,13 +176,12 @@ class Response:
 
     def std_and_missing(self, jacobian: Floats) -> tuple[Floats, Floats]:
         """(m,) each; the second is the share of information that is lost with the codes, 1 where nothing is left."""
-        values, directions = self._spectrum
-        squares, informed = (jacobian @ directions) ** 2, values > self._least
-        variance = squares[:, informed] @ (1 / values[informed])
+        known, unknown_directions = self._directions
+        variance = np.sum((jacobian @ known) ** 2, axis=1)
         # what a direction without information would add if it had the least that can be seen
-        least = np.sum(squares[:, ~informed], axis=1) / self._least
+        least = np.sum((jacobian @ unknown_directions) ** 2, axis=1) / self._least
         unknown = least > LEAST_SHARE_ADDED * np.maximum(variance, np.finfo(float).tiny)
-        wide, narrow = np.where(unknown, np.inf, variance), squares @ (values != 0)
+        wide, narrow = np.where(unknown, np.inf, variance), np.sum((jacobian @ self._roots[1]) ** 2, axis=1)
         missing = np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
         return np.sqrt(wide), missing
 
@@ -171,26 +190,66 @@ class Response:
         return LEAST_BY_SHORT_STEPS if self.exact and self.step < STEP else LEAST_INFORMATION
 
     @cached_property
-    def _steep(self) -> Any:
+    def steep(self) -> Any:
+        """(P,), whether a coordinate stands at an end of its range."""
         curved = np.abs(np.diag(self.fixed)) > NO_CURVATURE
         sizes = np.sqrt(np.maximum(np.abs(np.diag(self.fixed)), NO_CURVATURE))
         return np.asarray(curved & (np.abs(self.gradient) > LARGEST_SLOPE * sizes))
 
     @cached_property
-    def _spectrum(self) -> tuple[Floats, Floats]:
-        """Eigenvalues of A^-1 H (F,), and their directions (P, F), of unit length in -A."""
+    def _roots(self) -> tuple[Floats, Floats]:
+        """(P, .) each: directions of no information even with known codes, and others, of unit length in -A."""
         free = np.ix_(self.free, self.free)
         size = 1 / np.sqrt(np.abs(np.diag(self.fixed))[self.free])
-        own, vectors = np.linalg.eigh(-self.fixed[free] * size * size[:, None])
-        roots = size[:, None] * vectors / np.sqrt(np.maximum(own, LEAST_EIGENVALUE**2))
-        flat, root = (
-            roots[:, own < LEAST_EIGENVALUE],
-            roots[:, own >= LEAST_EIGENVALUE],
-        )  # flat: no information even with known codes
-        values, turned = np.linalg.eigh(root.T @ -self.hessian[free] @ root)
-        directions = np.zeros((self.chart.size, len(own)))
-        directions[self.free] = np.hstack([flat, root @ turned])
-        return np.append(np.zeros(flat.shape[1]), values), directions
+        matrix = -self.fixed[free] * size * size[:, None]
+        root, flat = _inverse_root(matrix, LEAST_EIGENVALUE), matrix[:, :0]
+        if root is None:
+            own, vectors = np.linalg.eigh(matrix)
+            roots = vectors / np.sqrt(np.maximum(own, LEAST_EIGENVALUE**2))
+            flat, root = roots[:, own < LEAST_EIGENVALUE], roots[:, own >= LEAST_EIGENVALUE]
+        return self._spread(size[:, None] * flat), self._spread(size[:, None] * root)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """(., .), A^-1 H between the latter."""
+        free = self.free
+        root = self._roots[1][free]
+        return np.asarray(root.T @ -self.hessian[np.ix_(free, free)] @ root)
+
+    @cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """Its eigenvalues and eigenvectors."""
+        return np.linalg.eigh(self._shares)
+
+    @cached_property
+    def _directions(self) -> tuple[Floats, Floats]:
+        """(P, .) each: directions that the rows tell, of unit length in -H, and others, of unit length in -A."""
+        flat, root = self._roots
+        turned_root = _inverse_root(self._shares, self._least)
+        if turned_root is not None:
+            return root @ turned_root, flat
+        values, turned = self._spectrum
+        informed = values > self._least
+        unknown_directions = np.hstack([flat, root @ turned[:, ~informed]])
+        return root @ (turned[:, informed] / np.sqrt(values[informed])), unknown_directions
+
+    def _spread(self, free: Floats) -> Floats:
+        """(P, .), from the coordinates that are free."""
+        found = np.zeros((self.chart.size, free.shape[1]))
+        found[self.free] = free
+        return found
+
+
+def _inverse_root(matrix: Floats, least: float) -> Floats | None:
+    """R with R R' = matrix^-1, by Cholesky's factor.
+
+    None where eigenvalues may be as small as `least`: the trace of the inverse is larger than that of any of them.
+    """
+    lower, failed = dpotrf(matrix, lower=1, clean=1)
+    if failed or not len(matrix):
+        return None
+    inverse, failed = dtrtri(lower, lower=1)
+    return None if failed or np.sum(inverse**2) * least > 1 else np.asarray(inverse.T)
 
 
 def respond(
@@ -222,7 +281,7 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
     step = step_of_slopes(batches, sweep) if sloped else STEP
     ways = blocks_of(chart)
-    lost = _lost(model, batches, chart, ways) if sloped and sweep is serial_sweep else None
+    lost = _lost(model, batches, warm, chart, ways) if sloped and sweep is serial_sweep else None
     few = _fewest_moves(model, batches, chart) if sloped and lost is None else None
     which = np.arange(chart.size) if few is None else few[0]
     arms = _arms(chart, step, which) if lost is None else ()
@@ -265,16 +324,33 @@ def _fewest_moves(model: Any, batches: Sequence[Any], chart: Chart) -> tuple[Ind
     return order[:rank], mixtures
 
 
-def _lost(model: Any, batches: Sequence[Any], chart: Chart, ways: Sequence[Blocks]) -> Floats | None:
+def _lost(
+    model: Any, batches: Sequence[Any], warm: Sequence[Any], chart: Chart, ways: Sequence[Blocks]
+) -> Floats | None:
     """(P, P), B in closed form; None where the model does not have it for these batches."""
-    if not model.exact_local(chart.point) or not isinstance(model, Covarying):
+    q = chart.point
+
+    def of_batch(batch: Any, start: Any, slopes: Floats) -> Floats | None:
+        if exact:
+            return model.lost_information(q, batch, slopes)  # type: ignore[no-any-return]
+        if not isinstance(batch, Rows):
+            return None
+        local = _settled(model, q, batch, None if isinstance(start, Unkept) else start)
+        return model.lost_at_rest(q, batch, local, slopes)  # type: ignore[no-any-return]
+
+    exact = bool(model.exact_local(q))
+    if not isinstance(model, Covarying if exact else CovaryingAtRest):
         return None
     for blocks in ways:
         slopes = column_slopes(model.code_weights, chart, blocks, SHORT_STEP)
         if slopes is not None:
-            parts = [model.lost_information(chart.point, batch, slopes.dense) for batch in batches]
-            known = [part for part in parts if part is not None]
-            return np.sum(known, axis=0) if len(known) == len(parts) else None
+            total = np.zeros((chart.size, chart.size))
+            for batch, start in zip(batches, warm, strict=True):
+                part = of_batch(batch, start, slopes.dense)
+                if part is None:
+                    return None
+                total += part
+            return total
     return None
 
 

@@ -123,7 +123,7 @@ def _responses(
         return None
     gradient, of_prior = (chart.pulled(origin, model.slopes(chart.point, each)) for each in (stats, 0.0 * stats))
     steep = (fixed.free > 0) & (np.abs(gradient) > LARGEST_SLOPE * np.sqrt(fixed.own))
-    arrow = fixed.holding(steep)
+    arrow = fixed.holding(steep) if steep.any() else fixed
     length = step_of_slopes(batches, sweep)
     settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
 

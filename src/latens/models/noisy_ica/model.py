@@ -44,6 +44,7 @@ from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.heavy_blocks import heavy_sums, source_terms
+from latens.models.noisy_ica.lost_information import code_weights, lost_information
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
@@ -225,6 +226,12 @@ class NoisyIca:
         w, shapes = q.loadings, q.shapes
         parts = (shapes.tails, shapes.split, w.scaled[: q.n_components], w.gram if complete else w.grams)
         return np.concatenate([np.ravel(part) for part in parts])
+
+    def code_weights(self, q: IcaPosterior) -> Floats:
+        return code_weights(q)
+
+    def lost_at_rest(self, q: IcaPosterior, batch: Rows, local: Sources, slopes: Floats) -> Floats | None:
+        return lost_information(q, batch, local, slopes)
 
     def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
         xp, mean = array_namespace(batch.x), local.mean
