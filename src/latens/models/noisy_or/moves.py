@@ -47,8 +47,8 @@ def propose(
 ) -> Iterator[Any]:
     """Other states; without causes that are on nowhere; more profiles, fewer; fewer causes, more, two for one, others.
 
-    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round. For the same
-    reason the causes that are worth more than a few others come after what may be added: hardly any can be spared.
+    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round. So causes
+    that are worth more than a few others are left out after what may be added: hardly any can be spared.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
@@ -126,7 +126,7 @@ def _evidence(model: NoisyOrCauses, codes: Floats, label: Index, n_profiles: int
 
 
 def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> Iterator[Proposal]:
-    """All that seem to cost more than they are worth, half of them, and so on; then each alone, the least worth first."""
+    """All that seem to cost more than they are worth, half of them, and so on; then those worth least, each alone."""
     order, n_costly = _by_worth(model, q, stats, sample, local)
     yield from _without_costly(model, q, stats, order[:n_costly])
     yield from _without_each(model, q, stats, order[:N_DELETIONS])
