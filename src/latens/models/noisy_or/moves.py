@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
-N_DELETIONS = 8  # causes that are left out one by one, those that are worth least
-N_LEAST_WORTH = 2  # of these, which are left out before more causes are tried
+N_DELETIONS = 8
 N_STEPS_LOW = 1  # iterations after which others have begun to bring about the ones of a cause that is left out
 BETTER_STATES = 5e-4  # nats a row that states which are looked for anew must be better to be worth a trial
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
@@ -47,8 +46,7 @@ def propose(
 ) -> Iterator[Any]:
     """Other states; without causes that are on nowhere; more profiles, fewer; fewer causes, more, two for one, others.
 
-    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round. So causes
-    that are worth more than a few others are left out after what may be added: hardly any can be spared.
+    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
@@ -59,12 +57,9 @@ def propose(
         yield from _without_idle(model, q, stats)
         yield from _more_profiles(model, q, stats.n, local, rng)
         yield from _fewer_profiles(model, q, stats)
-        order, n_costly = _by_worth(model, q, stats, sample, local)
-        yield from _without_costly(model, q, stats, order[:n_costly])
-        yield from _without_each(model, q, stats, order[:N_LEAST_WORTH])
+        yield from fewer_causes(model, q, stats, sample, local)
         yield from more_causes(model, q, stats.n, sample, limit)
         yield from split_causes(model, q, stats.n, sample, local, limit)
-        yield from _without_each(model, q, stats, order[N_LEAST_WORTH:N_DELETIONS])
     yield from other_causes(model, q, stats, sample, local, rng)
 
 
@@ -126,38 +121,22 @@ def _evidence(model: NoisyOrCauses, codes: Floats, label: Index, n_profiles: int
 
 
 def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> Iterator[Proposal]:
-    """All that seem to cost more than they are worth, half of them, and so on; then those worth least, each alone."""
-    order, n_costly = _by_worth(model, q, stats, sample, local)
-    yield from _without_costly(model, q, stats, order[:n_costly])
-    yield from _without_each(model, q, stats, order[:N_DELETIONS])
-
-
-def _by_worth(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> tuple[Index, int]:
-    """Causes, the least worth first, and how many of these together seem to cost more than they are worth.
+    """All that seem to cost more than they are worth, half of them, and so on; then each alone, the least worth first.
 
     What a cause is worth is how much less likely rows are without it, and without any other change: where another
-    takes its place it is worth less, so that those that seem to be worth something are tried as well. A single cause is
-    left alone.
+    takes its place it is worth less, so that those that seem to be worth something are tried as well. Others take a
+    place slowly: what is without a single one is judged where its ascent ends.
     """
     if q.n_components <= 1:
-        return np.zeros(0, dtype=np.intp), 0
+        return
     off = np.maximum(1.0 - np.asarray(local.mean, dtype=np.float64), LEAST_OFF)
     worth = -(stats.n / sample.n) * column_sums(sample.weigh(np.log(off))) - _costs(model, q)
     order = np.argsort(worth, kind="stable")
-    return order, int(np.sum(np.cumsum(worth[order]) < 0))
-
-
-def _without_costly(model: Any, q: Any, stats: Any, costly: Index) -> Iterator[Proposal]:
-    """Without all of these, half of them, and so on."""
-    size = len(costly)
+    size = int(np.sum(np.cumsum(worth[order]) < 0))
     while size > 1:
-        yield _without(model, q, stats, costly[:size])
+        yield _without(model, q, stats, order[:size])
         size //= 2
-
-
-def _without_each(model: Any, q: Any, stats: Any, causes: Index) -> Iterator[Proposal]:
-    """Without each of these; others take a place slowly, so that it is judged where its ascent ends."""
-    for cause in causes:
+    for cause in order[:N_DELETIONS]:
         fewer = _without(model, q, stats, np.array([cause]))
         yield Removal(fewer.q, fewer.of, N_STEPS_LOW)
 
