@@ -14,6 +14,7 @@ import latens
 from latens.errors import ValuesCut
 from latens.estimators import noisy_or
 from latens.estimators.noisy_or import NoisyOr
+from latens.inference.ascent import ascend
 from latens.metrics import match_components
 from tests.estimators.conventions.verdict import complaints
 
@@ -329,6 +330,20 @@ def test_causes_begin_as_whole_rows_where_most_rows_have_one() -> None:
             model.fit(x)
         chosen.append(rows.call_count == 2)  # in the race, and for the start
     assert chosen == [True, False]
+
+
+def test_a_race_that_rows_have_won_is_over() -> None:
+    digits, lengths = (load_digits().data[:400] > 7.5).astype(float), list[int]()
+
+    def ascended(*given: Any, **options: Any) -> Any:
+        fit = ascend(*given, **options)
+        lengths.append(len(fit.trace))
+        return fit
+
+    with patch.object(noisy_or, "ascend", ascended):
+        NoisyOr(12, moves=False, n_init=1, max_iter=2, random_state=0).fit(digits)
+    assert lengths[0] == noisy_or.N_RACE
+    assert lengths[1] < noisy_or.N_RACE
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.slow)])

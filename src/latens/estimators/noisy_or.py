@@ -371,11 +371,14 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         sample, rng = context.sample, np.random.default_rng(0)  # all starts of a fit begin alike
         race = partial(ascend, model, [sample], max_iter=N_RACE, tol=self.tol)
         parts, rows = (
-            race(State(self._start_at(model, context, strength)))
+            State(self._start_at(model, context, strength))
             for strength in (_parts(sample, k, rng), _whole_rows(sample, k, rng))
         )
-        last = parts.trace[-1].elbo - parts.trace[-2].elbo if len(parts.trace) > 1 else 0.0
-        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + LEAST_RELATIVE_LEAD * abs(parts.elbo))
+        trace = race(parts).trace
+        last = trace[-1].elbo - trace[-2].elbo if len(trace) > 1 else 0.0
+        least = trace[-1].elbo + N_RACE * max(last, 0.0) + LEAST_RELATIVE_LEAD * abs(trace[-1].elbo)
+        # a bound that is above does not fall again: more iterations tell nothing
+        return bool(race(rows, on_iteration=lambda event: event.elbo > least).elbo > least)
 
     @property
     def _usual(self) -> Floats:
