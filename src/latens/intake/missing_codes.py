@@ -107,16 +107,23 @@ def may_hold_codes(x: Floats, ends: tuple[Floats, Floats] | None = None) -> NDAr
     found = np.zeros(x.shape[1], dtype=bool)
     if not len(x):
         return found
-    rest = n
-    for end in ends or column_ends(x):
-        count = np.count_nonzero(x == end, axis=0)
-        found |= _are_many(count, n)
-        rest = rest - count
+    ends = column_ends(x) if ends is None else ends
+    counts = [np.count_nonzero(x == end, axis=0) for end in ends]
+    more = n > sum(counts)  # of two values neither is far from the others
+    for end, count in zip(ends, counts, strict=True):
         whole = np.flatnonzero(end == np.round(end))  # as all numbers are that stand for missing values
-        usual = [_is_named(value) or value in SURVEY_CODES for value in end[whole].tolist()]
-        found[whole] |= np.array(usual, dtype=bool)
-    found &= rest > 0  # of two values neither is far from the others
-    return found
+        usual = np.zeros_like(found)
+        usual[whole] = [_is_named(value) or value in SURVEY_CODES for value in end[whole].tolist()]
+        at = np.flatnonzero(more & ~usual & ~found & _are_many(count, n))
+        found |= usual
+        found[at] = _is_far(x[:, at], end[at]) if len(x) <= MOST_ROWS else True
+    return np.asarray(found & more)
+
+
+def _is_far(x: Floats, end: Floats) -> NDArray[np.bool_]:
+    """(D,), whether the others of a column (n, D) are so far from its end as a code must be that nobody writes."""
+    low, high = column_ends(np.where(x == end, np.nan, x))
+    return np.asarray(np.minimum(np.abs(low - end), np.abs(high - end)) > LEAST_RANGES * (high - low))
 
 
 def _is_named(value: float) -> bool:

@@ -9,7 +9,8 @@ import pytest
 
 import latens
 from latens.estimators.multi_view import starts
-from latens.estimators.multi_view.starts import _once, _standing_out
+from latens.estimators.multi_view.directions import ColumnsOfView, standing_out
+from latens.estimators.multi_view.starts import _once
 
 
 @pytest.fixture
@@ -17,22 +18,26 @@ def noise() -> np.ndarray:
     return np.random.default_rng(0).normal(size=(40, 800))
 
 
+def counted(*views: np.ndarray, at_most: int) -> int:
+    return standing_out([ColumnsOfView(view) for view in views], at_most)
+
+
 def test_directions_that_stand_out_of_noise_are_counted_over_all_views(noise: np.ndarray) -> None:
     rng = np.random.default_rng(1)
     signal = rng.normal(size=(40, 3)) @ (rng.normal(size=(3, 800)) * (rng.random((3, 800)) < 0.2))
     both = noise + signal
-    assert _standing_out([both], 10) == 3
-    assert _standing_out([both[:, :500], 1000 * both[:, 500:]], 10) == 3
-    assert _standing_out([both], 2) == 2
+    assert counted(both, at_most=10) == 3
+    assert counted(both[:, :500], 1000 * both[:, 500:], at_most=10) == 3
+    assert counted(both, at_most=2) == 2
 
 
 def test_noise_has_one_direction_and_columns_that_do_not_vary_none(noise: np.ndarray) -> None:
-    assert _standing_out([noise], 10) == 1
-    assert _standing_out([np.zeros((5, 20))], 4) == 1
+    assert counted(noise, at_most=10) == 1
+    assert counted(np.zeros((5, 20)), at_most=4) == 1
 
 
 def test_tables_of_few_columns_are_not_counted(noise: np.ndarray) -> None:
-    assert _standing_out([noise.T], 10) == 10
+    assert counted(noise.T, at_most=10) == 10
 
 
 def copies_beside_measurements(seed: int) -> dict[str, np.ndarray]:

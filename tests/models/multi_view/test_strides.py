@@ -62,6 +62,25 @@ def test_sizes_of_factors_in_groups_come_back_at_once(times: float) -> None:
     assert further(m, q, top.state.stats) is q  # nothing to be gained at the top
 
 
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_levels_of_codes_come_back_at_once(n_groups: int) -> None:
+    """Codes that are about another value than 0, which levels make up for: rows do not tell, and the prior knows."""
+    views, truth = latens.datasets.make_multiview(90, (40, 30), n_factors=2, groups=n_groups, random_state=0)
+    given = {"groups": truth.groups} if n_groups > 1 else {}
+    fit = latens.MultiViewFactorAnalysis(2, random_state=0, prune=False).fit(views, **given)
+    rows, m = fit._units.enter(fit._rows_of_fit(views, **given)), fit._model
+    q = ascend(m, [rows], State(fit._state.q), max_iter=300, tol=1e-9).state.q
+    shift = np.linspace(-1.0, 1.0, 2 * n_groups).reshape(2, n_groups)
+    moved = {
+        name: replace(p, offsets=replace(p.offsets, mean=p.offsets.mean + p.weights.mean @ shift))
+        for name, p in q.views.items()
+    }
+    top, back = (ascend(m, [rows], State(start), max_iter=4, tol=0) for start in (q, replace(q, views=moved)))
+    assert back.trace[0].elbo < top.elbo - 5
+    assert back.elbo > top.elbo - 0.1
+    assert further(m, q, top.state.stats) is q
+
+
 def test_relevance_and_what_is_out_are_best_together() -> None:
     """Whatever else the precision of a factor's loadings were, with what is out following it: the bound is lower."""
     m, rows, q = settled(("gaussian", "gaussian"))

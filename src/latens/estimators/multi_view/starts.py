@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import cast
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import column_sums, host, like
-from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State
+from latens.estimators.multi_view.directions import ColumnsOfView, principal_codes, standing_out
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.priors import WEAK
-from latens.estimators.rows.sampling import column_places
 from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
@@ -25,6 +24,7 @@ from latens.inference.search.optimum import ascend_all, highest
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import Kind
+from latens.models.multi_view.codes import JointCodes
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.moves import deletions
@@ -39,10 +39,7 @@ __all__ = [
 ]
 
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
-LARGEST_RATIO_OF_SIZES = 1.1  # times that columns may differ in size and still be as good as in the same unit
 TIMES_THE_FACTORS = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
-MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
-TIMES_THE_NOISE = 1.05  # times the end of what noise makes, from which a direction is one of a factor
 ITERATIONS_OF_TRIAL = 15  # iterations on the sample after which the better of two starts shows
 SHARE_OF_TRIALS = 3  # a trial takes no more than one in so many of the iterations that a fit may take
 ITERATIONS_AFTER_DELETION = 5  # iterations after factors were deleted, before what is left is judged
@@ -158,14 +155,15 @@ def first_starts(
     The second only of several views, and where it is plainly ahead without factors that do not pay: not every lead
     lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too.
     """
-    together = principal_starts(model, sample, k, rng, alike, fewer=fewer)
+    working = Working(model, sample)
+    together = principal_starts(working, k, rng, alike, fewer=fewer)
     steps = max(1, min(ITERATIONS_OF_TRIAL, max_iter // SHARE_OF_TRIALS))
     n, attempt = len(together), partial(_try, model, sample, steps)
     if len(model.views) < 2 and n == 1:
-        return together
+        return [cast("MultiViewPosterior", together[0].q)]
     watch = None if over is None else lambda _: over()
-    by_view = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, steps, fewer, watch)
-    fits = ascend_all([State(start) for start in [*together, *by_view]], attempt, watch)
+    by_view = [] if len(model.views) < 2 else starts_view_by_view(working, k, steps, fewer, watch)
+    fits = ascend_all([*together, *by_view], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
     fits = [highest(fits[:n]), *fits[n:]]
@@ -178,42 +176,51 @@ def first_starts(
 
 def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
-    fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
-    return fit if fewer is None else highest([fit, _try(model, sample, steps, State(fewer), None)])
+    q = cast("MultiViewPosterior", fit.state.q)
+    kept = next(deletions(q, fit.state.stats), None)
+    if kept is None:
+        return fit
+    codes = _codes_so_far(fit)
+    start = State(q.only(kept), None, (codes.only(kept),) if isinstance(codes, JointCodes) else None)
+    return highest([fit, _try(model, sample, steps, start, None)])
+
+
+def _codes_so_far(fit: Fit) -> Any:
+    """Those of the sample, where its rows repeat local steps; None where they do not."""
+    return fit.state.locals[0] if fit.state.locals else None
 
 
 def principal_starts(
-    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, *, fewer: bool = True
-) -> list[MultiViewPosterior]:
+    working: Working, k: int, rng: np.random.Generator, alike: bool, *, fewer: bool = True
+) -> list[State]:
     """From principal directions of columns as they are, and in units of their own where those differ, k or fewer.
 
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
     factors as columns can be turned until each has a column to itself, where no deletion leads on.
     """
-    parts = [_centred(model, view, sample).x for view in model.views]  # the only copy, written over below
-    width = sum(part.shape[1] for part in parts)
-    sizes = [k if not fewer else min(k, _standing_out(parts, k))]
+    model, parts = working.model, working.parts
+    width = sum(part.x.shape[1] for part in parts)
+    sizes = [standing_out(parts, k) if fewer else k]
     while fewer and TIMES_THE_FACTORS * sizes[-1] > width and sizes[-1] > 1:
         sizes.append(sizes[-1] // 2)
-    codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
-    evened = [_even_out(part, view.likelihood.has_unit) for part, view in zip(parts, model.views, strict=True)]
-    if any(evened):
-        codes += [principal_codes(model, parts, size, rng, alike) for size in sizes]
-    del parts
-    return [posterior_from_codes(model, sample, each) for each in codes]
+    turned = partial(principal_codes, sizes=sizes, rng=rng, alike=alike, sparse_codes=model.usage is not None)
+    codes, evened = turned(parts), working.evened
+    if any(one is not other for one, other in zip(parts, evened, strict=True)):
+        codes += turned(evened)
+    return [_start(working, each, {}) for each in codes]
 
 
 def starts_view_by_view(
-    model: MultiView, sample: Rows, k: int, n_iterations: int, fewer: bool, watch: OnIteration | None
-) -> list[MultiViewPosterior]:
+    working: Working, k: int, n_iterations: int, fewer: bool, watch: OnIteration | None
+) -> list[State]:
     """From the factors that each view has where it is fitted alone, those of several views once, k at most.
 
     Directions of all views together follow what views have in common, or the one whose columns are most alike; what is
     structure of a single view is found there. The first start knows their codes, and what every view says about them;
     the second their loadings: no factor of one view begins with what others say by chance in few samples.
     """
-    rng = np.random.default_rng(k)  # its own: other starts are drawn as without this one
-    fits = [_factors_alone(model, view, sample, k, rng, n_iterations, fewer, watch) for view in model.views]
+    rng, model = np.random.default_rng(k), working.model  # its own: other starts are drawn as without this one
+    fits = [_factors_alone(working.alone(view), k, rng, n_iterations, fewer, watch) for view in model.views]
     codes, shares, loadings = zip(*fits, strict=True)
     found = np.concatenate(codes, axis=1)
     sizes = np.maximum(np.sqrt(np.mean(found**2, axis=0)), np.finfo(float).tiny)
@@ -229,29 +236,21 @@ def starts_view_by_view(
         )
         own[view.name] = np.concatenate([same @ (part * sizes[mine, None]), np.zeros((rest, part.shape[1]))])
         first += len(part)
-    return [posterior_from_codes(model, sample, filled), posterior_from_loadings(model, sample, own)]
+    return [_start(working, filled, {}), _start(working, _codes_of(working, own), own)]
 
 
 def _factors_alone(
-    model: MultiView,
-    view: View,
-    sample: Rows,
-    k: int,
-    rng: np.random.Generator,
-    n_iterations: int,
-    fewer: bool,
-    watch: OnIteration | None,
+    working: Working, k: int, rng: np.random.Generator, n_iterations: int, fewer: bool, watch: OnIteration | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Codes (n, K), shares (K,) and loadings (K, D) of the factors that a view has without the others."""
-    alone = replace(model, views=(replace(view, start=0, stop=view.stop - view.start),))
-    rows = sample.columns(view.columns)
-    start = principal_starts(alone, rows, k, rng, True, fewer=fewer)[-1]
-    fit = _try(alone, rows, n_iterations, State(start), watch)
+    """Codes (n, K), shares (K,) and loadings (K, D) of the factors that the only view has."""
+    model, rows, (view,) = working.model, working.sample, working.model.views
+    start = principal_starts(working, k, rng, True, fewer=fewer)[-1]
+    fit = _try(model, rows, n_iterations, start, watch)
     if fit.interrupted:
         raise KeyboardInterrupt
     q = cast("MultiViewPosterior", fit.state.q)
-    codes = host(alone.codes(rows, alone.local_step(q, rows))[0])
-    return codes, alone.importance(q, fit.state.stats), q.views[view.name].weights.mean.T
+    codes = host(model.codes(rows, model.local_step(q, rows, _codes_so_far(fit)))[0])
+    return codes, model.importance(q, fit.state.stats), q.views[view.name].weights.mean.T
 
 
 def _once(alike: Floats, shares: Floats) -> list[int]:
@@ -263,59 +262,8 @@ def _once(alike: Floats, shares: Floats) -> list[int]:
     return distinct_factors
 
 
-def _standing_out(parts: list[Floats], k: int) -> int:
-    """Directions of many columns and few samples that are wider than noise alone would be, at least one, at most k.
-
-    Eigenvalues of noise end at (1 + sqrt(n / D))^2 of their mean, after Marchenko and Pastur. Other tables have k.
-    """
-    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
-    if n > min(MOST_COMPARED, width):
-        return k
-    sizes = [max(float(np.einsum("nd,nd->", part, part)) / part.size, np.finfo(float).tiny) for part in parts]
-    values = np.linalg.eigvalsh(sum(part @ part.T / size for part, size in zip(parts, sizes, strict=True)))
-    end = TIMES_THE_NOISE * float(np.median(values)) * (1 + np.sqrt(n / width)) ** 2
-    return int(np.clip(np.count_nonzero(values > end), 1, k))
-
-
 def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration: OnIteration | None) -> Fit:
     return ascend(model, [sample], start, max_iter=steps, slack=np.inf, on_iteration=on_iteration)
-
-
-def _even_out(part: Floats, has_unit: bool) -> bool:
-    """Put centred columns (n, D) in units of their own; False where they have none, or have them already."""
-    sizes = np.sqrt(np.einsum("nd,nd->d", part, part) / len(part))
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    if not has_unit or sizes.max() < LARGEST_RATIO_OF_SIZES * sizes.min():
-        return False
-    part /= sizes
-    return True
-
-
-def principal_codes(model: MultiView, parts: list[Floats], k: int, rng: np.random.Generator, alike: bool) -> Floats:
-    """(n, K), unit-variance scores on the first directions of all views (n, D_m), rotated by varimax: to sparse
-    loadings, or to sparse scores where the model knows those.
-
-    With `alike` every view counts the same, however many columns it has and whatever their unit. The views are written
-    over.
-    """
-    for part in parts:
-        size = np.linalg.norm(part) / np.sqrt(part.size) * (np.sqrt(part.shape[1]) if alike else 1.0)
-        part /= size if size > 0 else 1.0
-    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
-    rank = min(k, n - 1, width)
-    codes = rng.normal(size=(n, k))
-    if rank < 1:
-        return codes
-    scores = _leading(parts, rank, rng)
-    spread = scores.std(axis=0)
-    scores = scores[:, spread > 1e-9 * max(spread.max(), np.finfo(float).tiny)]
-    if not scores.shape[1]:
-        return codes
-    scores = scores / scores.std(axis=0)
-    sparse = scores if model.usage else np.concatenate([part.T @ scores / n for part in parts])
-    turn = varimax(sparse.T)
-    codes[:, : scores.shape[1]] = scores @ turn.T
-    return codes
 
 
 def random_codes(n: int, k: int, rng: np.random.Generator) -> Floats:
@@ -325,45 +273,77 @@ def random_codes(n: int, k: int, rng: np.random.Generator) -> Floats:
 
 def posterior_from_codes(model: MultiView, sample: Rows, codes: Floats) -> MultiViewPosterior:
     """What the sample says about loadings, offsets and noise if these were its codes."""
-    return _posterior(model, sample, codes, {})
+    return _posterior(Working(model, sample), codes, {})
 
 
 def posterior_from_loadings(model: MultiView, sample: Rows, loadings: Mapping[str, Floats]) -> MultiViewPosterior:
     """These loadings (K, D_m), in the model's units, with what the sample says about offsets and noise."""
+    working = Working(model, sample)
+    return _posterior(working, _codes_of(working, loadings), loadings)
+
+
+def _codes_of(working: Working, loadings: Mapping[str, Floats]) -> Floats:
+    """(n, K), the codes of the sample that loadings (K, D_m) tell."""
     k = len(next(iter(loadings.values())))
-    pull, gram = np.zeros((len(sample), k)), np.eye(k)
-    for view in model.views:
-        centred = _centred(model, view, sample)
-        x, seen = centred.x, centred.seen
+    pull, gram = np.zeros((len(working.sample), k)), np.eye(k)
+    for view in working.model.views:
+        centred = working.centred[view.name]
+        x, mask = centred.x, centred.mask
         slope = np.maximum(view.likelihood.start(centred.levels)[1].mean(axis=0), np.finfo(float).tiny)
-        entries = x.size if seen is None else seen.sum()
+        entries = x.size if mask is None else mask.sum()
         total = float((x**2 / slope).sum())
         curve = entries / total if total > entries * np.finfo(float).tiny else 1.0  # nothing varies: it says nothing
         w = loadings[view.name]
         pull += curve * (x @ w.T)
         gram += curve * (w * slope) @ w.T
-    return _posterior(model, sample, np.asarray(np.linalg.solve(gram, pull.T).T), loadings)
+    return np.asarray(np.linalg.solve(gram, pull.T).T)
 
 
-def _posterior(model: MultiView, sample: Rows, codes: Floats, given: Mapping[str, Floats]) -> MultiViewPosterior:
-    prior = model.prior(codes.shape[1])
+def _start(working: Working, codes: Floats, given: Mapping[str, Floats]) -> State:
+    """What codes lead to; where rows repeat local steps, they go on from these codes."""
+    q, model = _posterior(working, codes, given), working.model
+    if model.usage or model.exact_local(q):
+        return State(q)
+    return State(q, None, (JointCodes(codes, START_UNCERTAINTY * np.eye(codes.shape[1])[None]),))
+
+
+def _posterior(working: Working, codes: Floats, given: Mapping[str, Floats]) -> MultiViewPosterior:
+    prior = working.model.prior(codes.shape[1])
     views = {
-        view.name: _view(model, view, prior.views[view.name], sample, codes, given.get(view.name))
-        for view in model.views
+        view.name: _view(working, view, prior.views[view.name], codes, given.get(view.name))
+        for view in working.model.views
     }
     return MultiViewPosterior(views, prior.activity, prior.usage)
 
 
-def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
-    """(n, rank), leading left singular vectors times singular values, by subspace iteration."""
-    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8))[column_places(Rows(part))] for part in parts)
-    for _ in range(4):
-        basis = np.linalg.qr(basis)[0]
-        basis = sum(part @ (part.T @ basis) for part in parts)
-    basis = np.linalg.qr(basis)[0]
-    small = np.concatenate([part.T @ basis for part in parts])
-    _, values, right = np.linalg.svd(small, full_matrices=False)
-    return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
+@dataclass(frozen=True, eq=False)
+class Working:
+    """A sample as its starts see it: working values of each view, about what is given of the samples."""
+
+    model: MultiView
+    sample: Rows
+
+    @cached_property
+    def centred(self) -> dict[str, _Centred]:
+        return {view.name: _centred(self.model, view, self.sample) for view in self.model.views}
+
+    @cached_property
+    def parts(self) -> list[ColumnsOfView]:
+        return [ColumnsOfView(self.centred[view.name].x) for view in self.model.views]
+
+    @cached_property
+    def evened(self) -> list[ColumnsOfView]:
+        """The same, columns that have a unit being in one of their own."""
+        pairs = zip(self.model.views, self.parts, strict=True)
+        return [part.evened_out() if view.likelihood.has_unit else part for view, part in pairs]
+
+    def alone(self, view: View) -> Working:
+        """The same of a single view."""
+        model = replace(self.model, views=(replace(view, start=0, stop=view.stop - view.start),))
+        found, at = Working(model, self.sample.columns(view.columns)), self.model.views.index(view)
+        one = slice(at, at + 1)
+        vars(found).update(centred={view.name: self.centred[view.name]}, parts=self.parts[one], evened=self.evened[one])
+        return found
 
 
 @dataclass(frozen=True)
@@ -372,13 +352,13 @@ class _Centred:
 
     x: Floats  # (n, D), 0 where missing
     levels: Floats  # (G, D)
-    seen: Floats | None
+    mask: Floats | None  # 1 where something was seen; None: everywhere
     slopes: Floats  # (C, D), what a unit of each covariate adds
 
 
 def _centred(model: MultiView, view: View, sample: Rows) -> _Centred:
     part = sample.columns(view.columns)
-    x, seen = host(part.x), None if part.seen is None else host(part.seen)
+    x, seen = host(part.x), None if part.seen is None else host(part.mask)
     members = host(model.members(sample))
     counts = np.tile(members.sum(axis=0)[:, None], (1, x.shape[1])) if seen is None else members.T @ seen
     overall = x.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
@@ -403,12 +383,9 @@ def _centred(model: MultiView, view: View, sample: Rows) -> _Centred:
     return _Centred(centred, levels, seen, slopes)
 
 
-def _view(
-    model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats, given: Floats | None
-) -> ViewPosterior:
-    k = codes.shape[1]
-    centred = _centred(model, view, sample)
-    x, seen = centred.x, centred.seen
+def _view(working: Working, view: View, prior: ViewPosterior, codes: Floats, given: Floats | None) -> ViewPosterior:
+    k, centred = codes.shape[1], working.centred[view.name]
+    x, seen = centred.x, centred.mask
     eta, slope = view.likelihood.start(centred.levels)
     slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
     counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
@@ -424,7 +401,7 @@ def _view(
     left = codes @ (weights.T * slope)
     left -= x
     left *= left if seen is None else left * seen
-    noise = view.likelihood.start_noise(prior.noise, sample.columns(view.columns), left.sum(axis=0))
+    noise = view.likelihood.start_noise(prior.noise, working.sample.columns(view.columns), left.sum(axis=0))
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
     levels = view.likelihood.start_at(np.ascontiguousarray(eta.T), noise)
     known = np.concatenate([levels, (centred.slopes / slope).T], axis=1)

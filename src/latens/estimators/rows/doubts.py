@@ -315,12 +315,11 @@ def _doubt_repeated(rows: Rows, part: Floats, container: str) -> None:
 def _finest_column(part: Floats) -> tuple[int, bool]:
     """The column of most distinct values, and whether nearly every row has one of its own."""
     finest, most = 0, 0
-    for j in range(part.shape[1]):
-        n_values = len(np.unique(part[:, j]))
-        if n_values > most:
+    n_missing = np.count_nonzero(np.isnan(part), axis=0)
+    n_possible = (len(part) - n_missing + (n_missing > 0)).tolist()  # missing is one value
+    for j, possible in enumerate(n_possible):
+        if possible > most and (n_values := len(np.unique(part[:, j]))) > most:
             finest, most = j, n_values
-        if most == len(part):
-            break  # no other has more
     return finest, most > LEAST_SHARE_OF_VALUES * len(part)
 
 

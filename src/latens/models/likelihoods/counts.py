@@ -243,11 +243,14 @@ class Counts(Likelihood):
         return xp.exp(xp.clip(eta + self._shift(columns, eta), -LARGEST_LOG, LARGEST_LOG))
 
     def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
-        xp, level = array_namespace(eta), self.middle(eta, columns)
-        log_ratio = xp.log(xp.maximum(y, xp.ones_like(y))) - xp.log(level)  # 0 log 0 = 0
+        xp = array_namespace(eta)
+        log_level = xp.clip(eta + self._shift(columns, eta), -LARGEST_LOG, LARGEST_LOG)
+        level, log_ratio = xp.exp(log_level), xp.log(xp.maximum(y, xp.ones_like(y))) - log_level  # 0 log 0 = 0
         size, gamma = like(self._size(columns), y), self._gamma(y)
         lost = (y + size) * xp.log1p((level - y) / (y + size))  # (y + r) log((mu + r) / (y + r))
-        return 2 * (y * log_ratio + xp.where(gamma > 0, lost, level - y))
+        if not bool(xp.all(gamma > 0)):
+            lost = xp.where(gamma > 0, lost, level - y)
+        return 2 * (y * log_ratio + lost)
 
     def link(self, level: Floats, columns: Columns) -> Floats:
         return np.asarray(np.log(np.maximum(level, np.exp(-LARGEST_LOG))) - self._shift(columns, level))

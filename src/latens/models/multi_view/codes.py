@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, unit
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places
@@ -64,6 +64,10 @@ class JointCodes:
         found = cls(mean, spread, tangents, kind)
         vars(found).update(volume=volume)  # a cached property: taken once
         return found
+
+    def only(self, keep: Index) -> JointCodes:
+        """The codes of these factors, as if they had been alone."""
+        return JointCodes(self.mean[:, keep], self.spread[:, keep][:, :, keep], kind=self.kind)
 
     def moved_to(self, mean: Array) -> JointCodes:
         return replace(self, mean=mean)

@@ -31,7 +31,7 @@ References: Virtanen et al. (2012); Argelaguet et al. (2018, 2020); Titsias & La
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
@@ -414,12 +414,12 @@ class MultiView:
         return low, high
 
     def predictors(
-        self, q: MultiViewPosterior, batch: Rows, local: Codes
+        self, q: MultiViewPosterior, batch: Rows, local: Codes, views: Sequence[View] | None = None
     ) -> Iterator[tuple[View, tuple[Array, Array, Columns]]]:
-        """Of each view: mean and variance (n, D) of eta, and what is known of the columns."""
+        """Of each view, or of these: mean and variance (n, D) of eta, and what is known of the columns."""
         xp, local = array_namespace(batch.x), self.curved(q, batch, local)
         at = Regressors.of(local, self.given(batch))
-        for view in self.views:
+        for view in self.views if views is None else views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))

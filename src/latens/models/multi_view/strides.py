@@ -1,8 +1,8 @@
 """Longer steps of a multi-view model where coordinate ascent makes ever smaller ones.
 
-Sizes of codes, dispersions of counts and the prior of loadings each move little while the unknowns that depend on them
-are held fixed. Here each is moved together with these, by a closed form or one of Newton's steps. The bound judges the
-result, after an iteration from there.
+Levels and sizes of codes, dispersions of counts and the prior of loadings each move little while the unknowns that
+depend on them are held fixed. Here each is moved together with these, by a closed form or one of Newton's steps. The
+bound judges the result, after an iteration from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from latens.array import Floats
-from latens.array.packed_symmetric import pair_places
+from latens.array.packed_symmetric import pair_places, unpacked
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 
@@ -31,7 +31,36 @@ LEAST_DETERMINANT = 0.01  # share of a determinant that is left where two slopes
 def further(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
     """The posterior after all longer steps that promise enough; q itself where none does."""
     least = LEAST_GAIN_PER_ROW * stats.n
-    return _sparser(model, _dispersed(model, _evened(model, q, stats, least), stats, least), stats, least)
+    q = _evened(model, _levelled(model, q, stats, least), stats, least)
+    return _sparser(model, _dispersed(model, q, stats, least), stats, least)
+
+
+def _levelled(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
+    """The same model of the rows with codes of mean 0, as their prior expects, in every group and whatever covariates.
+
+    Codes z -> z - M'u, where u is what is given, and coefficients of u, c -> c + M w, leave likelihoods alone. Plain
+    ascent goes there by steps that are the smaller the better rows tell codes: of many rows it begins at levels that a
+    sample of them told. What each view says of M counts alike, whatever its unit.
+    """
+    k = q.n_components
+    if q.usage is not None or not k:
+        return q
+    total = np.zeros((k + model.n_given, k + model.n_given))
+    for view in stats.views.values():
+        grams = (gram.sum(axis=0) for gram in (view.gram, view.free_gram) if gram is not None)
+        full = unpacked(sum(grams)[None], len(total))[0]
+        total += full / max(float(np.trace(full[k:, k:])), np.finfo(float).tiny)
+    found = np.linalg.lstsq(total[k:, k:], total[k:, :k], rcond=None)[0]  # a group may have no samples
+    squares = np.concatenate([stats.sizes, np.full(model.n_covariates, stats.n)])[:, None] * found**2
+    precision = np.concatenate([q.activity.mean, np.repeat(q.activity.mean.mean(axis=0)[None], model.n_covariates, 0)])
+    gain = 0.5 * float(np.sum(squares * precision))
+    if not gain >= least or not np.isfinite(gain):
+        return q
+    views = {
+        name: replace(p, offsets=replace(p.offsets, mean=p.offsets.mean + p.weights.mean @ found.T))
+        for name, p in q.views.items()
+    }
+    return replace(q, views=views)
 
 
 def _evened(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:

@@ -66,13 +66,17 @@ def guess_from_survey(survey: Survey, layout: Layout, given: Any) -> tuple[str, 
     return guess_from_looks(layout, given, partial(_look_of_survey, survey))
 
 
-def guess_from_looks(layout: Layout, given: Any, look_at: Callable[[slice], Look]) -> tuple[str, ...]:
-    """The caller's choice for each view, checked, or a guess from what its columns look like."""
+def guess_from_looks(layout: Layout, given: Any, look_at: Callable[[slice, bool], Look]) -> tuple[str, ...]:
+    """The caller's choice for each view, checked, or a guess from what its columns look like.
+
+    `look_at` is given columns, and whether somebody asks for more than their range: guesses, and likelihoods of one's
+    own, which may refuse what they like.
+    """
     chosen = _choices(given, layout)
     kinds = []
     for view, columns, features in zip(layout.views, layout.bounds, layout.features, strict=True):
-        look = look_at(columns)
         own = chosen.get(view)
+        look = look_at(columns, own is None or isinstance(own, Likelihood))
         if own is None:
             kind = _guess(view, look)
             _log.info("view %r is taken as %s; likelihoods={%r: ...} chooses another.", view, kind, view)
@@ -95,7 +99,7 @@ def check_likelihoods(table: WideTable, kinds: Mapping[str, Kind]) -> None:
     """Refuse new rows with values that the likelihoods of a fit give probability 0."""
     for view, columns in zip(table.layout.views, table.layout.bounds, strict=True):
         if not kinds[view].has_unit:
-            _check(view, kinds[view], _look(table.rows, columns, guessing=False))
+            _check(view, kinds[view], _look(table.rows, columns, False))
 
 
 def _choices(given: Any, layout: Layout) -> dict[str, Kind]:
@@ -168,8 +172,8 @@ def _doubt(message: str, remedy: str) -> None:
     warn(DoubtfulScale(message, remedy))
 
 
-def _look(rows: Rows, columns: slice, *, guessing: bool = True) -> Look:
-    """Moments of columns, by which counts and skewed views are known, are needed for a guess alone."""
+def _look(rows: Rows, columns: slice, more: bool) -> Look:
+    """With `more`, moments of columns too, by which counts and skewed views are known."""
     d = columns.stop - columns.start
     low, high, whole, binary = np.full(d, np.inf), np.full(d, -np.inf), True, True
     pieces = [Rows(*_part(block, columns)) for block in blocks(rows, 2 * d)]
@@ -181,13 +185,13 @@ def _look(rows: Rows, columns: slice, *, guessing: bool = True) -> Look:
         high = np.maximum(high, host(xp.max(x if seen is None else xp.where(seen, x, -far), axis=0)))
         whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
         binary = binary and bool(xp.all((x == 0) | (x == 1)))
-    positive = guessing and low.min() >= 0 and not binary
+    positive = more and low.min() >= 0 and not binary
     skewed = positive and d >= LEAST_COLUMNS and _skewed(pieces)
     counted = positive and whole and _counted(pieces, low)
     return Look(low, high, whole, binary, skewed, counted)
 
 
-def _look_of_survey(survey: Survey, columns: slice) -> Look:
+def _look_of_survey(survey: Survey, columns: slice, _: bool) -> Look:
     columns_survey = survey.columns(columns)
     binary = bool(columns_survey.binary.all())
     positive = columns_survey.low.min() >= 0 and not binary and len(columns_survey.low) >= LEAST_COLUMNS

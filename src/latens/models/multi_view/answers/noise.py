@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -29,27 +30,24 @@ def with_noise_of_answers(
         return model
     step = 1 + sum(part.x.shape[0] * part.x.shape[1] for part in parts) // MOST_ENTRIES
     pairs = list(zip(parts, codes, strict=True))[::step]
-    rows = {
-        view.name: _joined([part.columns(view.columns) for part, _ in pairs])
-        for view in model.views
-        if isinstance(view.likelihood, Counts)
-    }
+    counts = [view for view in model.views if isinstance(view.likelihood, Counts)]
+    rows = [_joined([part.columns(view.columns) for part, _ in pairs]) for view in counts]
     for _ in range(ROUNDS):
-        places = zip(*(model.predictors(q, *pair) for pair in pairs), strict=True)
-        model = replace(model, views=tuple(_answering(own, rows.get(own[0][0].name)) for own in places))
+        places = zip(*(model.predictors(q, *pair, counts) for pair in pairs), strict=True)
+        counts = [_answering(own, part) for own, part in zip(places, rows, strict=True)]
+        found = {view.name: view for view in counts}
+        model = replace(model, views=tuple(found.get(view.name, view) for view in model.views))
     return model
 
 
-def _answering(places: Sequence[tuple[View, tuple[Array, Array, Columns]]], rows: Rows | None) -> View:
-    """A view, given its rows if they are counts, and what is known of eta in each part of them."""
+def _answering(places: Sequence[tuple[View, tuple[Array, Array, Columns]]], rows: Rows) -> View:
+    """A view of counts, given what is known of eta in each part of its rows."""
     view, (_, _, columns) = places[0]
-    if rows is None or not isinstance(view.likelihood, Counts):
-        return view
     mean, variance = (np.concatenate([host(place[side]) for _, place in places]) for side in (0, 1))
     offsets = [place[2].offset for _, place in places]
     if offsets[0] is not None:
         columns = replace(columns, offset=np.concatenate([host(offset) for offset in offsets]))
-    likelihood = view.likelihood.answering(rows, mean, variance, columns, view.noise)
+    likelihood = cast("Counts", view.likelihood).answering(rows, mean, variance, columns, view.noise)
     return replace(view, likelihood=likelihood)
 
 
