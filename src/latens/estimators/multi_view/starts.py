@@ -179,7 +179,7 @@ def first_starts(
 def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
     fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
-    return fit if fewer is None else highest([fit, _try(model, sample, steps, State(fewer), None)])
+    return fit if fewer is None else highest([fit, _try(model, sample, steps, State(fewer.q), None)])
 
 
 def principal_starts(
