@@ -48,7 +48,7 @@ SEARCHED = [
     and (variant.estimator != "FactorAnalysis" or variant.params.get("prior") == "ard")
 ]
 # what is still to be mended, and why; an entry that passes may go
-OF_ONE_SOURCE = "without one source the ascent ends higher, which no trial of a deletion showed"
+OF_ONE_SOURCE = "without one source the ascent stays 25 nats below for ten iterations that gain next to nothing"
 LEFT = {
     "digits, sources": OF_ONE_SOURCE,
 }
@@ -128,6 +128,14 @@ def test_two_causes_of_which_one_is_too_many_are_told_though_others_take_their_p
     x = (rng.random((1000, 20)) > dark).astype(float)
     model = fitted(latens.NoisyOr(random_state=0), X=x)
     assert worth_of(model, Rows(x)).most_raised <= 2 * model.tol
+
+
+def test_a_cluster_whose_rows_others_take_over_late_is_told() -> None:
+    """Without it, the bound is 79 nats lower at first, stays 9 lower for a while, and is higher in the end."""
+    x = datasets.load_digits().data[:600]
+    x = (x[:, x.std(axis=0) > 0] > np.median(x[:, x.std(axis=0) > 0], axis=0)).astype(float)
+    model = fitted(latens.BernoulliMixture(random_state=0), X=x)
+    assert worth_of(model, fitted_parts(model).units.enter(Rows(x))).most_raised <= 2 * model.tol
 
 
 def or_left(name: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from latens.core import Fit, Iteration, Removal, Rows, State
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.search.moves import improve
+from latens.inference.search.moves import REMOVAL_STEPS, improve
 from latens.inference.search.optimum import best_of
 from tests.contract.cases import CASES, random_rows
 from tests.inference.toy import fit_at
@@ -163,6 +163,24 @@ def test_a_component_whose_place_nobody_takes_is_seen_after_one_iteration(first:
     removals = iter([iter([Removal(Sized(0.0), np.arange(1))])])
     assert improve(before, lambda _: next(removals), ascent, tol=0.01) is before
     assert len(heights) == n_climbed
+
+
+@pytest.mark.parametrize(("shrinks_to", "is_followed"), [(0.8, True), (0.95, False)])
+def test_a_removal_far_below_is_followed_as_long_as_it_comes_nearer_fast(shrinks_to: float, is_followed: bool) -> None:
+    before = fit_at(-5.0, q=Sized(-5.0))
+    climbed: list[float] = []
+
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        for step in range(max_iter):
+            climbed.append(-4.0 - 3500.0 * shrinks_to**step)
+            if on is not None and on(fit_at(climbed[-1], q=start.q).trace[-1]):
+                break
+        return fit_at(climbed[-1], q=start.q, stopped=True)
+
+    removals = iter([iter([Removal(Sized(0.0), np.arange(1))]), iter([])])
+    after = improve(before, lambda _: next(removals), ascent, tol=0.01)
+    assert (len(climbed) == REMOVAL_STEPS) == is_followed == (after.elbo > before.elbo)
+    assert is_followed or len(climbed) == 2
 
 
 def test_what_a_bound_is_known_to_miss_is_added_before_bounds_are_compared() -> None:

@@ -176,12 +176,11 @@ def first_starts(
 
 def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
-    q = cast("MultiViewPosterior", fit.state.q)
-    kept = next(deletions(q, fit.state.stats), None)
-    if kept is None:
+    fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
+    if fewer is None:
         return fit
     codes = _codes_so_far(fit)
-    start = State(q.only(kept), None, (codes.only(kept),) if isinstance(codes, JointCodes) else None)
+    start = State(fewer.q, None, (codes.only(fewer.of),) if isinstance(codes, JointCodes) else None)
     return highest([fit, _try(model, sample, steps, start, None)])
 
 

@@ -50,6 +50,7 @@ REMOVAL_STEPS = 100  # of an ascent without a component at most
 # from their present codes, of what their gains lead to
 FAR_NATS, NEAR_NATS, FAR_PER_ROW = 40.0, 12.0, 0.001
 TIMES_FAR_AT_FIRST = 3.0  # times the first of these, while the others have not changed
+ITERATIONS_TO_CLOSE = 6.0  # within which an ascent that is farther below would reach the target at its present rate
 # nats a row that the first iteration is below where others never take the place of a component
 LARGEST_LOSS_PER_ROW = 1.5
 
@@ -320,16 +321,19 @@ class Hopeless:
 class _FarBelow:
     """Ends an ascent that stays too far below the target for its slow end to make up for it.
 
-    For the first `n_low` iterations it may be TIMES_FAR_AT_FIRST times as far.
+    For the first `n_low` iterations it may be TIMES_FAR_AT_FIRST times as far, and however far where it comes nearer at
+    such a rate that ITERATIONS_TO_CLOSE as good as the last would do.
     """
 
     def __init__(self, target: float, n: float, n_low: int) -> None:
-        self.target, self.per_row, self.n_low = target, FAR_PER_ROW * n, n_low
+        self.target, self.far, self.n_low = target, FAR_PER_ROW * n + FAR_NATS, n_low
+        self.last = -math.inf
 
     def __call__(self, event: Iteration) -> bool:
-        nats = TIMES_FAR_AT_FIRST * FAR_NATS if self.n_low > 0 else FAR_NATS
+        far = self.far + (TIMES_FAR_AT_FIRST - 1) * FAR_NATS * (self.n_low > 0)
         self.n_low -= 1
-        return event.elbo < self.target - self.per_row - nats
+        gain, self.last = event.elbo - self.last, event.elbo
+        return self.target - event.elbo > max(far, ITERATIONS_TO_CLOSE * gain)
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

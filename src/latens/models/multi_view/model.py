@@ -44,7 +44,7 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import each, part, record, sized
 from latens.array.packed_symmetric import diagonal_places, of_pairs
 from latens.array.transfer import column_sums, host, like, take
-from latens.core import Rows, Statistics
+from latens.core import Proposal, Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
@@ -497,7 +497,7 @@ class MultiView:
 
     def candidates(
         self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[MultiViewPosterior]:
+    ) -> Iterator[MultiViewPosterior | Proposal]:
         return propose(self, q, stats, sample, rng, limit)
 
     def residuals(self, q: MultiViewPosterior, batch: Rows) -> list[tuple[Floats, Floats, Floats]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, logit
 
-from latens.array import Floats, Index
+from latens.array import Floats
 from latens.array.packed_symmetric import unpacked
-from latens.core import Rows
+from latens.core import Proposal, Removal, Rows
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
@@ -41,20 +41,20 @@ def propose(
     sample: Rows,
     rng: np.random.Generator,
     limit: int,
-) -> Iterator[MultiViewPosterior]:
+) -> Iterator[MultiViewPosterior | Proposal]:
     """Deletions; axes of sparser loadings; columns that factors do not explain so wholly; below `limit`, one more.
 
     The last is one factor along the largest residual.
     """
-    yield from map(q.only, deletions(q, stats))
+    yield from deletions(q, stats)
     yield from _in_other_axes(q, stats)
     yield from _noisier(q)
     if q.n_components < limit:
         yield _with_factor(model, q, sample, rng)
 
 
-def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Index]:
-    """What is left without factors that hardly pay for codes and loadings: without all of them, then without each."""
+def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Proposal]:
+    """Without factors that hardly pay for codes and loadings: all that do not at once, then each alone."""
     pairs = [(view, q.views[name]) for name, view in stats.views.items()]
     signal = np.sum([view.signal(p) for view, p in pairs], axis=0)
     gain = np.sum([view.gain(p) for view, p in pairs], axis=0)
@@ -64,10 +64,12 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Ind
     if q.n_components > 1:
         losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
         if len(losing) > 1:
-            yield np.setdiff1d(order, losing)
+            keep = np.setdiff1d(order, losing)
+            yield Proposal(q.only(keep), keep)
         doubtful = 1 + np.sum(gain[order[1:]] < LEAST_GAIN_PER_NAT * cost[order[1:]])  # the weakest is always tried
         for k in order[:doubtful]:
-            yield np.setdiff1d(order, [k])
+            keep = np.setdiff1d(order, [k])
+            yield Removal(q.only(keep), keep)
 
 
 def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[MultiViewPosterior]:
