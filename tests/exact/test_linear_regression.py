@@ -15,6 +15,8 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.utils.estimator_checks import check_estimator
 
 import latens
+from latens.array import Floats
+from latens.core import Rows
 from latens.errors import DoubtfulScale
 from latens.models import regression_integral
 
@@ -134,7 +136,9 @@ def test_estimates_lie_inside_their_own_intervals_in_a_table_of_raw_units(standa
     assert np.all(np.abs(estimate - 0.5 * (lower + upper)) < 0.5 * (upper - lower))
     assert table["std"][:10] == pytest.approx(model.coef_std_)
     assert [type(each.message) for each in records] == ([] if standardize else [DoubtfulScale])
-    assert all(sound == standardize for sound in table["sound"])
+    by_prior = {"x4", "x5", "x6", "x8"}  # four of the six blood values, which the others nearly tell
+    assert table["sound"][:10] == [standardize and name not in by_prior for name in table["feature"][:10]]
+    assert table["sound"][10:] == [False, standardize]  # no row is near 0, where the line is the intercept
     if standardize:
         least = np.linalg.lstsq(np.column_stack([np.ones(442), x]), y)[0][1:]
         assert np.all(
@@ -164,7 +168,7 @@ def test_text_as_a_target_is_refused_with_what_to_do(y: object) -> None:
 
 
 def test_a_table_of_intervals_says_what_it_rests_on() -> None:
-    x, y = problem(23, n=8, d=2)
+    x, y = problem(23, n=16, d=2)
     model = latens.BayesianLinearRegression().fit(x, y)
     wide, narrow = model.intervals(level=0.9), model.intervals(method="mean-field", level=0.9)
     assert wide.columns[:4] == ("parameter", "component", "feature", "view")
@@ -180,6 +184,55 @@ def test_a_table_of_intervals_says_what_it_rests_on() -> None:
     given = latens.BayesianLinearRegression(1.0, 1.0).fit(x, y).intervals()
     assert all(given["sound"])
     assert given["std"][:2] == pytest.approx(latens.BayesianLinearRegression(1.0, 1.0).fit(x, y).coef_std_)
+
+
+def collinear(n: int = 60) -> tuple[Floats, Floats, Floats]:
+    """Two columns of which only the sum is told, and their true weights, which cancel: no normal prior expects them."""
+    rng = np.random.default_rng(31)
+    own, both = rng.normal(size=(n, 3)), rng.normal(size=n)
+    x = np.column_stack([both + 0.005 * own[:, 0], both + 0.005 * own[:, 1], own[:, 2]])
+    return x, np.array([30.0, -29.0, 1.0]), rng.normal(size=(100, n))
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_weights_of_which_the_prior_says_more_than_the_rows_are_marked(standardize: bool) -> None:
+    x, true, noise = collinear()
+    held, marked = [], []
+    for e in noise:
+        model = latens.BayesianLinearRegression(standardize=standardize).fit(x + 100, x @ true + e)
+        table = model.intervals(quantities=["coef"])
+        held.append((table["lower"] <= true) & (true <= table["upper"]))
+        marked.append(~np.array(table["sound"]))
+    held, marked = np.array(held), np.array(marked)
+    assert held[marked].mean() < 0.8  # intervals that would be believed
+    assert held[:, 2].mean() > 0.85
+    assert marked[:, :2].mean() > 0.9
+    assert not marked[:, 2].any()
+    assert table["why"] == ["the prior says more of it than the rows"] * 2 + [""]
+    assert "intervals of 'x0', 'x1' are not sound: the prior says more" in model.summary().note
+
+
+def test_the_share_that_rows_tell_is_that_of_ridge_regression() -> None:
+    rng = np.random.default_rng(32)
+    x = rng.normal(size=(12, 4)) @ rng.normal(size=(4, 4)) + 3
+    model = latens.BayesianLinearRegression("evidence", 2.0).fit(x, rng.normal(size=12))
+    integral, gram = model._integral, np.cov(model._units.enter(Rows(x)).x.T, bias=True) * 12
+    scaled = integral.unit[:, None] * integral.unit
+    flat, ridge = np.linalg.inv(gram / scaled), 0.0
+    for share, ratio in zip(integral.shares, integral.ratios, strict=True):
+        ridge = ridge + share * np.linalg.inv(gram / scaled + ratio * np.eye(4))
+    at = (model._origin[0] - integral.middle) / integral.unit
+    weights, line = integral.told_by_rows(model._origin)
+    assert weights == pytest.approx(np.diag(ridge) / np.diag(flat), rel=1e-6)
+    assert line == pytest.approx([(at @ ridge @ at + 1 / 12) / (at @ flat @ at + 1 / 12)], rel=1e-6)
+
+
+def test_weights_of_more_columns_than_rows_are_the_priors() -> None:
+    rng = np.random.default_rng(33)
+    model = latens.BayesianLinearRegression().fit(rng.normal(size=(10, 30)), rng.normal(size=10))
+    assert not any(model.intervals(quantities=["coef"])["sound"])
+    own = latens.BayesianLinearRegression("gamma", "gamma", weight_variance_prior=(1.0, 5.0))
+    assert all(own.fit(rng.normal(size=(10, 30)), rng.normal(size=10)).intervals()["sound"])  # the caller's own prior
 
 
 def test_the_interval_of_the_noise_is_that_of_its_gamma_where_weights_are_nothing() -> None:

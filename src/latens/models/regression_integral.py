@@ -51,6 +51,7 @@ QUANTILE_STEPS = 60  # of Halley's method held within a bracket; two are enough 
 QUANTILE_DIGITS = 1e-10  # of the bracket's width
 NEAR_LEVEL = 1e-3  # of the level: a step from as near as that leaves about the cube of it
 BLOCK_ROWS = 4096  # rows whose quantiles are found together
+NO_ROWS = 1e-9  # of a direction's square, beside all axes: below it rounding; of its precision, what rows may say
 LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -115,6 +116,28 @@ class RegressionIntegral:
                 spreads += np.sum((rows - coordinates @ self.axes.T) ** 2, axis=1)[:, None] / self.ratios
             parts.append(self._quantiles(coordinates @ self.centres, np.sqrt(spreads * self.noise), levels))
         return self.level + np.concatenate(parts, axis=1) if parts else np.zeros((len(levels), 0))
+
+    def told_by_rows(self, x: Floats) -> tuple[Floats, Floats]:
+        """What share of each weight's precision (D,), and of the line's at x (n, D), is the rows' and not the prior's.
+
+        The variance of a number over what it would be under a flat prior, at the same noise: 0 where some of it lies
+        along directions that no row moved along.
+        """
+        least = int(np.argmin(self.ratios))
+        unit = self.ratios[least]  # of the prior's precision, so that variances are shares of the prior's
+        left = unit * self.spreads[:, least]
+        held = np.stack([left / np.maximum(1 - left, NO_ROWS), unit * (self.spreads @ self.shares)], axis=1)
+
+        def share(directions: Floats, beside: Floats, per_row: Floats | float) -> Floats:
+            variances = directions**2 @ held + unit * per_row
+            known = variances[:, 0] == 0  # a line without an intercept, at 0
+            return np.where(beside > NO_ROWS, 0.0, (variances[:, 1] + known) / (variances[:, 0] + known))
+
+        gaps = (x - self.middle) / self.unit
+        size = np.maximum(np.sqrt(np.sum(gaps**2, axis=1)), np.finfo(float).tiny ** 0.25)
+        line = gaps @ self.axes / size[:, None]
+        lost = [0.0 if self._is_whole else 1 - np.sum(each**2, axis=1) for each in (self.axes, line)]
+        return share(self.axes, np.asarray(lost[0]), 0.0), share(line, np.asarray(lost[1]), self.per_row / size**2)
 
     def noise_quantiles(self, levels: tuple[float, ...]) -> Floats:
         """(len(levels),), of the variance of the noise."""

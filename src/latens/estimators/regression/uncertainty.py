@@ -29,11 +29,14 @@ from latens.models.regression_sums import regression_sums
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["CENTRAL_QUANTILES", "WIDTH", "RegressionUncertainty"]
 
 CENTRAL_QUANTILES = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL_QUANTILES[1]) - ndtri(CENTRAL_QUANTILES[0]))  # between them, in standard deviations
+LEAST_TOLD = 0.5  # of a number's precision by the rows: below it the prior, which draws weights to 0, says more
+PRIOR_DECIDES = "the prior says more of it than the rows"
 SAME_SUMS = 1e-6  # of the sums of squares: those of other rows differ by more
 
 
@@ -55,6 +58,7 @@ class RegressionUncertainty:
         noise_precision_: float
         fit_intercept: bool
         random_state: Any
+        weight_variance_prior: tuple[float, float] | None
 
         @property
         def _precisions_given(self) -> bool: ...
@@ -170,7 +174,7 @@ class RegressionUncertainty:
         ends = (0.5 * (1 - level), 0.5 * (1 + level))
         narrow = method == "mean-field" and not self._precisions_given
         parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
-        why = self._doubt(narrow)
+        why = self._doubts(narrow)
         estimates = {
             "coef": self.coef_,
             "intercept": np.array([self.intercept_]),
@@ -179,9 +183,11 @@ class RegressionUncertainty:
         names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "noise_precision": [""]}
         columns = None if features is None else some_of("features", features, names["coef"])
         rows = [
-            (name, "", feature, "", float(estimate), float(std), float(low), float(high), not why, why)
+            (name, "", feature, "", float(estimate), float(std), float(low), float(high), not doubt, doubt)
             for name in asked
-            for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
+            for feature, estimate, std, low, high, doubt in zip(
+                names[name], estimates[name], *parts[name], why[name], strict=True
+            )
             if columns is None or feature in columns
         ]
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
@@ -198,13 +204,35 @@ class RegressionUncertainty:
         weights = self.intervals(quantities=["coef"])
         sure = np.abs(weights["estimate"]) / np.maximum(weights["std"], np.finfo(float).tiny)
         parts = list(zip(*(weights[name] for name in ("feature", "estimate", "std", "lower", "upper")), strict=True))
-        why = next((f"; intervals are not sound: {words}" for words in weights["why"] if words), "")
+        doubtful = [(name, words) for name, words in zip(weights["feature"], weights["why"], strict=True) if words]
+        which = "" if len(doubtful) == len(parts) else f" of {listed([name for name, _ in doubtful])}"
+        why = f"; intervals{which} are not sound: {doubtful[0][1]}" if doubtful else ""
         note = f"intercept {self.intercept_:.4g}; noise sd {self.noise_precision_**-0.5:.4g}{why}"
         order = np.argsort(-sure, kind="stable")
         return Table(("column", "weight", "sd", "lower", "upper"), tuple(parts[d] for d in order), note=note)
 
+    def _doubts(self, narrow: bool) -> dict[str, list[str]]:
+        """Why the interval of each number may not hold what it claims; empty where it does."""
+        of_all, prior = self._doubt(narrow), ["", PRIOR_DECIDES]
+        coef, intercept = np.zeros(len(self.coef_), dtype=bool), False
+        if not of_all and self._integral is not None and self._prior_was_found:
+            weights, level = self._integral.told_by_rows(self._origin)
+            coef, intercept = weights < LEAST_TOLD, self.fit_intercept and bool(level[0] < LEAST_TOLD)
+        found = {"coef": coef.tolist(), "intercept": [intercept], "noise_precision": [False]}
+        return {name: [of_all or prior[doubt] for doubt in doubts] for name, doubts in found.items()}
+
+    @property
+    def _origin(self) -> Floats:
+        """(1, D), the row of zeros in the units of the fit: there the line is the intercept."""
+        return np.asarray(self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x)
+
+    @property
+    def _prior_was_found(self) -> bool:
+        """Whether the prior of the weights comes from the rows, and not from the caller."""
+        return isinstance(self._model.alpha, str) and self.weight_variance_prior is None
+
     def _doubt(self, narrow: bool) -> str:
-        """Why intervals may not hold what they claim; empty where they do."""
+        """Why no interval may hold what it claims; empty where they do."""
         if narrow:
             return "precisions taken as known"
         if not self._precisions_given and self._integral is None:
@@ -215,12 +243,13 @@ class RegressionUncertainty:
         """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
         integral, target = self._integral, self._units.target
         assert integral is not None
-        step, origin = target.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        step = target.scale / self._units.scale
         low, high = integral.weight_quantiles(ends) * step
         line = np.zeros((4, 1))  # without an intercept, it is 0 for certain
         if self.fit_intercept:
             line = (
-                integral.line_quantiles(origin, (*ends, *CENTRAL_QUANTILES), noise=False) * target.scale + target.origin
+                integral.line_quantiles(self._origin, (*ends, *CENTRAL_QUANTILES), noise=False) * target.scale
+                + target.origin
             )
         noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL_QUANTILES)) * target.scale * target.scale)
         return {
