@@ -125,6 +125,39 @@ def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(num
     assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in output.stderr
 
 
+@pytest.fixture
+def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Counts of sequenced cells: whole numbers of which some columns alone would be guessed to be counts."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(120, 1))
+    depth = rng.gamma(3.0, 300.0, size=(120, 1))
+    means = depth * np.exp(z @ rng.normal(size=(1, 8)) - np.linspace(3.0, 8.0, 8))
+    np.savetxt("reads.csv", rng.poisson(means), delimiter=",", fmt="%d", header=",".join("ABCDEFGH"), comments="")
+    return Path("reads.csv")
+
+
+@pytest.mark.extras
+def test_exposures_of_one_table_of_numbers_say_the_option_though_some_columns_look_like_counts(reads: Path) -> None:
+    refused = call("fit", reads, "--model", "multi-view", "--exposure", "total")
+    assert refused.exit_code == 2
+    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in " ".join(refused.stderr.split())
+    kinds = [f"--likelihood={name}=negative-binomial" for name in ("numbers", "counts")]
+    done("fit", reads, "--exposure", "total", *kinds, "--max-iter", "5", "-k", "1", "--report", "none")
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("option", [("--exposure", "total"), ("--covariates", "H")])
+def test_what_suggest_says_to_type_names_no_model_that_refuses_its_options(
+    reads: Path, option: tuple[str, str]
+) -> None:
+    result = done("suggest", reads, *option)
+    line = next(line for line in result.stdout.splitlines() if line.startswith("next: latens "))
+    assert all(word in line for word in option)
+    dry = call(*line.removeprefix("next: latens ").replace("--open", "--dry-run").split())
+    assert dry.exit_code == 0, dry.output
+
+
 @pytest.mark.extras
 @pytest.mark.parametrize("asked", ["sex", "known.csv:sex"])
 def test_groups_are_a_column_of_the_file_or_of_another_and_the_page_reads_them_again(

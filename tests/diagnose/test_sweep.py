@@ -125,3 +125,11 @@ def test_the_result_draws_itself() -> None:
     axes = swept().plot()
     assert axes.get_xlabel() == "components"
     assert list(axes.get_xticks()) == [2, 3, 4, 5]
+
+
+def test_numbers_of_causes_are_swept_whatever_the_fits_choose_of_an_intercept() -> None:
+    # with and without an intercept, loadings have another shape: a larger fit of the one is no start of the other
+    X, _ = latens.datasets.make_shapes(random_state=0)
+    found = latens.sweep(latens.BinaryFactorAnalysis(random_state=0, max_iter=60, n_init=1), X, [1, 2])
+    assert {k: fit.n_components_ for k, fit in found.models.items()} == {1: 1, 2: 2}
+    assert found.models[2].elbo_ > found.models[1].elbo_

@@ -79,3 +79,13 @@ def test_weights_of_a_scan(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.score(scan) == pytest.approx(model.score(X, sample_weight=weight), abs=1e-6)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("estimator", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis, latens.NoisyICA])
+def test_the_name_of_a_column_is_refused_as_weights_with_the_line_to_type(estimator: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "wt"])
+    line = r"sample_weight='wt' is a string.*fit\(X.drop\(columns=\['wt'\]\), sample_weight=X\['wt'\]\)"
+    with pytest.raises(TypeError, match=line):
+        estimator(2).fit(frame, sample_weight="wt")

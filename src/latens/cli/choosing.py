@@ -11,6 +11,7 @@ import click
 
 import latens
 from latens.cli.apply import load_model, row_options, rows_for
+from latens.cli.likelihoods import WITH_KINDS
 from latens.cli.reading import FILE, read_table, reading_options, sources
 from latens.cli.roles import asked_of, beside, groups_of, role_options
 from latens.cli.terminal.console import Progress, open_page, printable
@@ -65,7 +66,7 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
         seconds = None if max_time is None else _positive(max_time)
         found = latens.suggest(table, max_time=seconds, random_state=seed, refit=False, progress=progress.structure)
     name = None if found.leader is None else model_for(found.leader, table)
-    more = () if name is None else ("--model", name, "--open")
+    more = () if name is None else (*_model_that_takes(options_of_fit, name), "--open")
     closing = (
         ""
         if name is None
@@ -73,6 +74,12 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     )
     record = {"best": found.best, "leader": found.leader, "model": name, "nothing": found.nothing}
     _answer(found, page, open_, as_json, quiet, record, closing)
+
+
+def _model_that_takes(options_of_fit: list[str], name: str) -> tuple[str, ...]:
+    """The model to name to a fit; where options were given that it does not take, the fit chooses one that does."""
+    takes = ("multi-view",) if "--covariates" in options_of_fit else WITH_KINDS if options_of_fit else (name,)
+    return ("--model", name) if name in takes else ()
 
 
 def _is_total(reading: Mapping[str, Any]) -> bool:

@@ -25,7 +25,14 @@ from latens.cli.fit_words import (
     record,
     rows_options,
 )
-from latens.cli.likelihoods import check_counts, is_one_frame, likelihoods_of, likely_kinds, named_kinds
+from latens.cli.likelihoods import (
+    WITH_KINDS,
+    check_counts,
+    is_one_frame,
+    likelihoods_of,
+    likely_kinds,
+    named_kinds,
+)
 from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata, read_table, reading_options, sources
 from latens.cli.roles import Beside
 from latens.cli.terminal.console import FitProgress, open_page, printable
@@ -46,7 +53,6 @@ __all__ = ["fit"]
 
 TOTAL = "total"  # the exposure that is the sum of a row's counts
 OF_VIEWS = ("covariates", "exposure", "groups", "mofa2")  # options that want factors of views, where none is named
-WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
     "binary-factors", "noisy-or", "noisy-ica", "linear-regression",

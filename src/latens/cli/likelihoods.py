@@ -15,8 +15,9 @@ from latens.system.wording import listed
 if TYPE_CHECKING:
     from latens.intake import Intake
 
-__all__ = ["check_counts", "is_one_frame", "likelihoods_of", "likely_kinds", "named_kinds"]
+__all__ = ["WITH_KINDS", "check_counts", "is_one_frame", "likelihoods_of", "likely_kinds", "named_kinds"]
 
+WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 COUNT_LIKELIHOODS = ("poisson", "negative-binomial")
 
 
@@ -35,11 +36,18 @@ def likely_kinds(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
     chosen = likelihoods_of(table, given)
     if not is_one_frame(table):
         return chosen
-    from latens.estimators.frames.views_by_kind import learn_views
+    from latens.estimators.frames.raw_frames import is_mixed_frame
+    from latens.estimators.frames.views_by_kind import chooses_columns, learn_views
+    from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
+    from latens.estimators.multi_view.tables.wide import lay_out
 
+    frame = table.frame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit will say it
-        return learn_views(table.frame, chosen or None).likelihoods
+        if is_mixed_frame(frame) or chooses_columns(frame, chosen):
+            return learn_views(frame, chosen or None).likelihoods
+        (kind,) = guess_likelihoods(lay_out({"numbers": frame}), None)  # measurements of one kind are one view
+        return {"numbers": kind}
 
 
 def likelihoods_of(table: Intake, given: tuple[str, ...]) -> dict[str, str]:

@@ -366,6 +366,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
         return min(super()._default_size(context), most)
 
+    def _can_start_from(self, model: BinaryFactors, smaller: Any) -> bool:
+        return bool(smaller._model.intercept == model.intercept)  # loadings have a row for it
+
     def _start(self, model: BinaryFactors, context: FitContext, restart: int) -> BinaryPosterior:
         x = filled(context.sample)
         means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])

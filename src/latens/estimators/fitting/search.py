@@ -85,9 +85,13 @@ class FitSearch:
     def _starts(self, model: Any, context: FitContext) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
         starts = [State(q) for restart in range(times) for q in self._starts_of_restart(model, context, restart)]
-        if context.smaller is not None:
+        if context.smaller is not None and self._can_start_from(model, context.smaller):
             starts += starts_with_one_more(model, context.smaller._state, context.sample, context.rng)
         return self._in_known_order(model, starts, context.sample) if self._n_named else starts
+
+    def _can_start_from(self, model: Any, smaller: Any) -> bool:
+        """Whether what a fit with one component fewer found is a posterior of this model."""
+        return True
 
     def _starts_of_restart(self, model: Any, context: FitContext, restart: int) -> Sequence[Posterior]:
         """The starts of one restart: one, or several where nothing short of a whole search tells which is better."""

@@ -38,6 +38,7 @@ __all__ = [
     "occupied",
     "readable_table",
     "refuse_dates",
+    "refuse_name",
     "refuse_no_table",
     "taken_in",
     "unmasked",
@@ -562,8 +563,18 @@ def _canonical(x: Any) -> Any:
     return short_indices(x)
 
 
+def refuse_name(what: str, values: Any) -> None:
+    """Refuse the name of a column where its values are wanted: the column would stay among the rows as well."""
+    if isinstance(values, str):
+        raise TypeError(
+            f"{what}={values!r} is a string; give one number for each row. If it is a column of X: "
+            f"fit(X.drop(columns=[{values!r}]), {what}=X[{values!r}])."
+        )
+
+
 def check_weight(sample_weight: Any, x: Array) -> Array:
     """Weights (n,) of the rows x, in the library and dtype of x."""
+    refuse_name("sample_weight", sample_weight)
     if is_foreign(sample_weight):
         sample_weight = host(sample_weight)
     stand_in = np.empty((x.shape[0], 1))  # scikit-learn asks for its length alone, and x may be of another library

@@ -36,7 +36,7 @@ from latens.estimators.multi_view.tables.input import (
 from latens.estimators.multi_view.tables.level_columns import LevelColumns, ScaleColumns, WordColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.multi_view.tables.split import split_like
-from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
+from latens.estimators.rows.validation import check_rows, check_weight, is_foreign, refuse_name
 from latens.intake import Encoding, Intake, join_views
 from latens.models.multi_view.view import GROUP
 from latens.system.wording import listed
@@ -163,6 +163,7 @@ def lay_out(
         x, seen = _join(given, layout)
     else:
         x, seen = _fill(given, positions, picks, n, layout)
+    refuse_name("sample_weight", sample_weight)
     weight = None if sample_weight is None else check_weight(align("sample_weight", sample_weight, names, n), x)
     return WideTable(_occupying(_with_labels(Rows(x, seen, weight), labels, layout)), layout, names)
 
