@@ -188,13 +188,14 @@ def principal_starts(
     """From principal directions of columns as they are, and in units of their own where those differ, k or fewer.
 
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
-    factors as columns can be turned until each has a column to itself, where no deletion leads on.
+    factors as columns can be turned until each has a column to itself, where no deletion leads on. Where fewer are
+    tried, they are powers of two: a larger k tries all that these lead to with a smaller one.
     """
     parts = [_centred(model, view, sample).x for view in model.views]  # the only copy, written over below
     width = sum(part.shape[1] for part in parts)
     sizes = [k if not fewer else min(k, _standing_out(parts, k))]
     while fewer and TIMES_THE_FACTORS * sizes[-1] > width and sizes[-1] > 1:
-        sizes.append(sizes[-1] // 2)
+        sizes.append(2 ** ((sizes[-1] - 1).bit_length() - 1))
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
     evened = [_even_out(part, view.likelihood.has_unit) for part, view in zip(parts, model.views, strict=True)]
     if any(evened):
