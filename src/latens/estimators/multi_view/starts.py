@@ -195,7 +195,7 @@ def principal_starts(
     width = sum(part.shape[1] for part in parts)
     sizes = [k if not fewer else min(k, _standing_out(parts, k))]
     while fewer and TIMES_THE_FACTORS * sizes[-1] > width and sizes[-1] > 1:
-        sizes.append(2 ** ((sizes[-1] - 1).bit_length() - 1))
+        sizes.append(2 ** ((sizes[-1] - 1).bit_length() - 1) if sizes[-1] > 3 else 1)  # of two or three, one
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
     evened = [_even_out(part, view.likelihood.has_unit) for part, view in zip(parts, model.views, strict=True)]
     if any(evened):
