@@ -195,13 +195,14 @@ def principal_starts(
     """From principal directions of columns as they are, and in units of their own where those differ, k or fewer.
 
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
-    factors as columns can be turned until each has a column to itself, where no deletion leads on.
+    factors as columns can be turned until each has a column to itself, where no deletion leads on. Where fewer are
+    tried, they are powers of two: a larger k tries all that these lead to with a smaller one.
     """
     model, parts = working.model, working.parts
     width = sum(part.x.shape[1] for part in parts)
     sizes = [standing_out(parts, k) if fewer else k]
     while fewer and TIMES_THE_FACTORS * sizes[-1] > width and sizes[-1] > 1:
-        sizes.append(sizes[-1] // 2)
+        sizes.append(2 ** ((sizes[-1] - 1).bit_length() - 1) if sizes[-1] > 3 else 1)  # of two or three, one
     turned = partial(principal_codes, sizes=sizes, rng=rng, alike=alike, sparse_codes=model.usage is not None)
     codes, evened = turned(parts), working.evened
     if any(one is not other for one, other in zip(parts, evened, strict=True)):
