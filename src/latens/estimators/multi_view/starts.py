@@ -186,11 +186,11 @@ def first_starts(
 def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
     q = cast("MultiViewPosterior", fit.state.q)
-    kept = next(deletions(q, fit.state.stats), None)
-    if kept is None:
+    keep = next(deletions(q, fit.state.stats), None)
+    if keep is None:
         return fit
     codes = _codes_so_far(fit)
-    start = State(q.only(kept), None, (codes.only(kept),) if isinstance(codes, JointCodes) else None)
+    start = State(q.only(keep), None, (codes.only(keep),) if isinstance(codes, JointCodes) else None)
     return highest([fit, _try(model, sample, steps, start, None)])
 
 
@@ -306,12 +306,12 @@ class ColumnsOfView:
         scaled = self.x if self.times is None else self.x * self.times
         return np.asarray(scaled @ scaled.T)
 
-    def across(self, samples: Floats) -> Floats:
+    def over_samples(self, samples: Floats) -> Floats:
         """(D, m), sums over samples (n, m) times these."""
         found = self.x.T @ samples
         return np.asarray(found if self.times is None else self.times[:, None] * found)
 
-    def along(self, columns: Floats) -> Floats:
+    def over_columns(self, columns: Floats) -> Floats:
         """(n, m), sums over columns (D, m) times these."""
         return np.asarray(self.x @ (columns if self.times is None else self.times[:, None] * columns))
 
@@ -348,7 +348,7 @@ def principal_codes(
         scores = scores[:, spread > 1e-9 * max(spread.max(initial=0.0), np.finfo(float).tiny)]
         if scores.shape[1]:
             scores = scores / scores.std(axis=0)
-            loadings = [share * part.across(scores) / n for part, share in zip(parts, shares, strict=True)]
+            loadings = [share * part.over_samples(scores) / n for part, share in zip(parts, shares, strict=True)]
             turn = varimax((scores if sparse_codes else np.concatenate(loadings)).T, least_gain=GAIN_OF_TURN)
             codes[:, : scores.shape[1]] = scores @ turn.T
         found.append(codes)
@@ -373,15 +373,15 @@ def _leading(parts: Sequence[ColumnsOfView], shares: Sequence[float], rank: int,
     both = list(zip(parts, shares, strict=True))
     products = _products(parts, shares) if _are_few(parts) else None
     drawn = (share * rng.standard_normal((part.x.shape[1], rank + N_SPARE))[part.places] for part, share in both)
-    basis = np.asarray(sum(part.along(random) for part, random in zip(parts, drawn, strict=True)))
+    basis = np.asarray(sum(part.over_columns(random) for part, random in zip(parts, drawn, strict=True)))
     for _ in range(N_POWERS):
         basis = np.linalg.qr(basis)[0]
         if products is None:
-            basis = np.asarray(sum(share**2 * part.along(part.across(basis)) for part, share in both))
+            basis = np.asarray(sum(share**2 * part.over_columns(part.over_samples(basis)) for part, share in both))
         else:
             basis = products @ basis
     basis = np.linalg.qr(basis)[0]
-    small = np.concatenate([share * part.across(basis) for part, share in both])
+    small = np.concatenate([share * part.over_samples(basis) for part, share in both])
     _, values, right = np.linalg.svd(small, full_matrices=False)
     return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
 
