@@ -116,16 +116,20 @@ class TestImputing:
         assert plain.layout_.views == ("x",)
         assert plain.inverse_transform(plain.transform(views["view0"])).shape == (200, 60)
 
+    @pytest.mark.parametrize("seed", [1, 2, 4])
     @pytest.mark.parametrize("kind", ["negative-binomial", "poisson"])
-    def test_counts_of_a_row_that_shows_nothing_are_filled_with_no_more_than_was_seen(self, kind: str) -> None:
-        """The mean of a log-normal rate is that of its tail: it was a million times the largest count."""
-        rng = np.random.default_rng(1)
+    def test_counts_of_a_row_that_shows_nothing_are_filled_with_about_what_was_seen(self, kind: str, seed: int) -> None:
+        """The mean of a log-normal rate is that of its tail: it was a million times the largest count.
+
+        Rates above the largest count are counted as that or a little more.
+        """
+        rng = np.random.default_rng(seed)
         z, w = rng.normal(size=(60, 2)), 3 * rng.normal(size=(2, 10))
         y = rng.poisson(np.exp(np.minimum(2 + z @ w, 20))).astype(float)
         y[:5] = np.nan
         found = latens.MultiViewFactorAnalysis(2, likelihoods={"c": kind}, random_state=0, moves=False).fit({"c": y})
         filled, std = (part["c"] for part in found.impute({"c": y}, return_std=True))
-        assert np.all(filled[:5] <= np.nanmax(y, axis=0))
+        assert np.all(filled[:5] <= 1.05 * np.nanmax(y, axis=0))
         assert np.all(filled[:5] > 0.02 * np.nanmean(y, axis=0))
         assert np.all(std[:5] <= np.nanmax(y, axis=0))
         _, low, high = (part["c"] for part in found.impute({"c": y}, coverage=0.9))
