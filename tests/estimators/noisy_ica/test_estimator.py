@@ -13,7 +13,7 @@ from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.noisy_ica.estimator import NoisyICA
-from latens.estimators.noisy_ica.starts import factor_start, likely_number, supported_number
+from latens.estimators.noisy_ica.starts import factor_starts, likely_number, supported_number
 from latens.metrics import amari_distance, match_components, source_correlation
 from tests.estimators.conventions.verdict import complaints
 
@@ -302,9 +302,9 @@ def test_a_search_begins_with_one_source_more_than_the_covariance_shows_or_with_
 def test_few_rows_of_many_sensors_start_without_products_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = latens.datasets.make_ica(30, 60, 2, snr=10, noise="unequal", random_state=0)
     rng = np.random.default_rng
-    by_pairs = factor_start(Rows(np.concatenate([X, X, X])), 2, rng(0), "independent")
+    by_pairs = factor_starts(Rows(np.concatenate([X, X, X])), 2, rng(0), "independent")[0]
     monkeypatch.setattr("latens.estimators.noisy_ica.starts.summed", None)
-    by_rows = factor_start(Rows(X), 2, rng(0), "independent")
+    by_rows = factor_starts(Rows(X), 2, rng(0), "independent")[0]
     assert np.abs(by_rows[0]) == pytest.approx(np.abs(by_pairs[0]), abs=1e-3)
     assert by_rows[1] == pytest.approx(by_pairs[1], rel=1e-3)
     assert supported_number(Rows(X), 4) == 2

@@ -18,7 +18,7 @@ from latens.errors import LooksTransposed, SourcesTooLight, caller_level, warn
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.noisy_ica.starts import factor_start, likely_number, posterior_at, supported_number
+from latens.estimators.noisy_ica.starts import factor_starts, likely_number, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
 from latens.estimators.priors import WEAK, no_prior, variance_prior
 from latens.estimators.rows.containers import contained
@@ -69,7 +69,8 @@ class NoisyICA(VariationalTransformer):
     max_time : float, optional
         Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept. The first is factor analysis turned by FastICA, others are turned at random.
+        Starts; the highest bound is kept. The first is factor analysis turned by FastICA, by two
+        contrasts where these differ, others are turned at random.
     init : {"auto", "random"} or array of shape (K, D)
         Starts as above, only random turns, or a given transposed mixing matrix in data units.
     moves : bool
@@ -340,6 +341,10 @@ class NoisyICA(VariationalTransformer):
         return min(size, supported_number(context.sample, self._most(context) if self.n_components is None else size))
 
     def _start(self, model: NoisyIca, context: FitContext, restart: int) -> IcaPosterior:
+        return self._starts_of_restart(model, context, restart)[0]
+
+    def _starts_of_restart(self, model: NoisyIca, context: FitContext, restart: int) -> list[IcaPosterior]:
+        """The first restart begins from each turn that FastICA finds, of which there are seldom two."""
         sample = context.sample
         x = filled(sample)
         center = x.mean(axis=0) if model.intercept else np.zeros(model.n_features)
@@ -347,13 +352,18 @@ class NoisyICA(VariationalTransformer):
             mixing = self._given(model, context.units)
             left = x - center - (x - center) @ np.linalg.pinv(mixing) @ mixing
             noise = np.maximum(left.var(axis=0), 0.05 * column_variances(sample)[0])
-            sources = (x - center) @ np.linalg.pinv(mixing)
+            found = [(mixing, noise, (x - center) @ np.linalg.pinv(mixing))]
         else:
             turn = one_of("init", self.init, ["auto", "random"])
             turn = "independent" if turn == "auto" and restart == 0 else "random"
             k = self._starting_size(context)
-            mixing, noise, sources = factor_start(sample, k, context.rng, turn, exact=not self.prune)
-        return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
+            found = factor_starts(sample, k, context.rng, turn, exact=not self.prune)
+        if self._is_plain_ascent:
+            del found[1:]
+        return [
+            posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
+            for mixing, noise, sources in found
+        ]
 
     def _given(self, model: NoisyIca, units: Units) -> Floats:
         given = given_array("init", self.init)

@@ -22,19 +22,23 @@ from latens.models.factor_analysis.sums import Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
-from latens.models.noisy_ica.priors import GAUSSIAN, most_of_covariance
+from latens.models.noisy_ica.priors import GAUSSIAN, most_of_covariance, negentropy
 
-__all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
+__all__ = ["factor_starts", "likely_number", "posterior_at", "supported_number"]
 
 SIZE_OF_UNSEEN = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
 AT_FLOOR = 10.0  # times the smallest noise variance of factors: below it they say that a sensor has none
 UNKNOWN = 0.1  # of a sensor's variance: its noise where factors leave none
+ITERATIONS_BESIDE = 60  # of FastICA's second contrast at most: it converges in 10 to 30, or has little to tell
+RATIO_OF_ANOTHER = (
+    1.05  # of negentropies, from which the second rotation is a start, too: with less it seldom ends elsewhere
+)
 
 
-def factor_start(
+def factor_starts(
     sample: Rows, k: int, rng: np.random.Generator, turn: str, *, exact: bool = False
-) -> tuple[Floats, Floats, Floats]:
-    """Mixing (K, D), noise (D,) and sources (n, K) of the sample: factors, then a turn by FastICA or at random.
+) -> list[tuple[Floats, Floats, Floats]]:
+    """Mixing (K, D), noise (D,) and sources (n, K) of the sample: factors, then turns by FastICA or one at random.
 
     Factor analysis and not principal components, since noise differs by sensor: it tells shared variance from noise.
     Factors that the data do not support are left out or, with `exact`, faint ones of any direction. Where factors leave
@@ -57,9 +61,9 @@ def factor_start(
     factors = (x - total.mean) @ weighted @ np.linalg.inv(np.eye(loadings.shape[1]) + loadings.T @ weighted)
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(factors.T, ddof=0)))
     white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
-    rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
+    turns = _independent(white, rng) if turn == "independent" else [_random_rotation(loadings.shape[1], rng)]
     noise = np.where(noise <= AT_FLOOR * total.floor, np.maximum(UNKNOWN * total.variance, noise), noise)
-    return (loadings @ rotation.T).T[:, places], noise[places], white @ rotation.T
+    return [((loadings @ rotation.T).T[:, places], noise[places], white @ rotation.T) for rotation in turns]
 
 
 def supported_number(sample: Rows, most: int) -> int:
@@ -109,14 +113,27 @@ def _complete(sample: Rows) -> Rows:
     return sample if sample.seen is None else Rows(np.asarray(sample.x)[np.all(sample.seen, axis=1)])
 
 
-def _independent(white: Floats, rng: np.random.Generator) -> Floats:
-    """(K, K), the rotation after which white factors are as non-Gaussian as FastICA finds."""
-    k = white.shape[1]
-    if k == 1:
-        return np.eye(1)
+def _independent(white: Floats, rng: np.random.Generator) -> list[Floats]:
+    """(K, K) each, rotations after which white factors are as non-Gaussian as FastICA finds.
+
+    One contrast may end in a rotation that is best near it only, hundreds of nats below another. A bounded contrast
+    looks at the centre of sources and sees heavy tails, beside which the usual one may see nothing. Its rotation is
+    the second where sources would be clearly likelier under it, if there were no noise; where they depend on each
+    other, as beats of one heart do, that does not tell which of the two ends higher.
+    """
+    if white.shape[1] == 1:
+        return [np.eye(1)]
+    seed = int(rng.integers(2**31))
+    usual = _most_independent(white, "logcosh", 300, seed)
+    bounded = _most_independent(white, "exp", ITERATIONS_BESIDE, seed)
+    clearly = negentropy(white @ bounded.T).sum() > RATIO_OF_ANOTHER * negentropy(white @ usual.T).sum()
+    return [usual, bounded] if clearly else [usual]
+
+
+def _most_independent(white: Floats, contrast: str, max_iter: int, seed: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ica = FastICA(k, whiten=False, max_iter=300, tol=1e-4, random_state=int(rng.integers(2**31)))
+        ica = FastICA(white.shape[1], whiten=False, fun=contrast, max_iter=max_iter, tol=1e-4, random_state=seed)
         ica.fit(white)
     u, _, v = np.linalg.svd(np.nan_to_num(ica.components_))
     return np.asarray(u @ v)

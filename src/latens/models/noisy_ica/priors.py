@@ -9,12 +9,22 @@ from numpy.typing import NDArray
 
 from latens.array import Floats
 
-__all__ = ["FEWEST_DEGREES", "GAUSSIAN", "best_split", "lighter_than_gaussian", "most_of_covariance", "scale_slack"]
+__all__ = [
+    "FEWEST_DEGREES",
+    "GAUSSIAN",
+    "best_split",
+    "lighter_than_gaussian",
+    "most_of_covariance",
+    "negentropy",
+    "scale_slack",
+]
 
 GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
 FEWEST_DEGREES = 0.2  # of freedom: tails are no heavier
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6
+TAILS, SPLITS = (1.0, 1.5, 2.0, 3.0, 5.0, 9.0), (0.5, 0.7, 0.85, 0.95)  # among which a source's is roughly best
+SCALE_STEPS = 6  # of EM for the scale of a Student-t whose degrees of freedom are given
 
 
 def best_split(signed: Floats, square: Floats) -> Floats:
@@ -57,3 +67,30 @@ def lighter_than_gaussian(sources: Floats) -> NDArray[np.bool_]:
 def most_of_covariance(d: int) -> int:
     """Ledermann's bound: so many factors fit any covariance of d sensors, and it shows no more."""
     return int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)
+
+
+def negentropy(sources: Floats) -> Floats:
+    """(K,), nats per row by which sources (n, K) are likelier than under a Normal of their variance; 0 at least.
+
+    Under the best of some Student-t, whose scale is fitted, or, lighter than a Gaussian, of some pairs of levels.
+    """
+    deviation = np.maximum(sources.std(axis=0), 1e-300)
+    z = (sources - sources.mean(axis=0)) / deviation
+    normal = -0.5 * math.log(2 * math.pi) - 0.5  # of variance 1, the mean over rows
+    best, light = np.zeros(z.shape[1]), lighter_than_gaussian(z)
+    heavy = z[:, ~light] ** 2
+    for tails in TAILS:
+        square = np.ones(heavy.shape[1])
+        for _ in range(SCALE_STEPS):
+            square = np.mean((tails + 1) * heavy / (tails + heavy / square), axis=0)
+            square = np.maximum(square, 1e-12)  # a source that is 0 in most rows: its tails have no scale
+        constant = math.lgamma(0.5 * (tails + 1)) - math.lgamma(0.5 * tails) - 0.5 * math.log(math.pi * tails)
+        height = constant - 0.5 * np.log(square) - 0.5 * (tails + 1) * np.mean(np.log1p(heavy / square / tails), axis=0)
+        best[~light] = np.maximum(best[~light], height - normal)
+    size = np.abs(z[:, light])
+    for level in SPLITS:
+        spread = 1 - level**2
+        each = -0.5 * (size - level) ** 2 / spread + np.log1p(np.exp(-2 * level * size / spread))
+        height = each.mean(axis=0) - math.log(2) - 0.5 * math.log(2 * math.pi * spread)
+        best[light] = np.maximum(best[light], height - normal)
+    return best
