@@ -367,7 +367,9 @@ class LatentClassAnalysis(ClassAnswers):
                 self.encodings_ = read
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
-        self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table, in_stream)
+        self.columns_ = find_kinds(
+            table_values(rows), names, self.likelihoods, table, in_stream, exposed=exposure is not None
+        )
         if exposure is not None:
             self.columns_ = replace(self.columns_, usual_counts=counts_of_totals(rows, self.columns_, exposure))
             rows = with_exposure(rows, self.columns_, exposure, labels_of(X))
@@ -386,8 +388,9 @@ class LatentClassAnalysis(ClassAnswers):
             return InMemory(occupied(self._first_rows(data.rows, None)))
         if not self._goes_on(data):
             values: TableValues = data.source.total(values_step)
-            self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods)
-            if getattr(X, "exposure", None) is not None:
+            exposed = getattr(X, "exposure", None) is not None
+            self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods, exposed=exposed)
+            if exposed:
                 check_counted(self.columns_)
                 sums: ExposureSums = data.source.total(exposure_step)
                 self.columns_ = replace(self.columns_, exposure_unit=sums.unit)
