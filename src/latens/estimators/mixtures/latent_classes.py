@@ -43,6 +43,7 @@ from latens.estimators.mixtures.exposed_rows import (
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
+from latens.estimators.rows.doubts import doubt_empty
 from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
@@ -365,6 +366,8 @@ class LatentClassAnalysis(ClassAnswers):
             names = self._names(rows.x.shape[1])
             if read:
                 self.encodings_ = read
+        told = "their chances of classes are the sizes of these"
+        doubt_empty(rows, labels_of(X), told, "Leave them out.")
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
         self.columns_ = find_kinds(
