@@ -69,7 +69,7 @@ def doubt_empty(rows: Rows, row_names: Sequence[str] | None, told: str, remedy: 
     """Warn of rows that show nothing; `told` is what a fit says of them all the same."""
     if rows.seen is None:
         return
-    empty = np.flatnonzero(~(host(rows.seen) > 0).any(axis=1))
+    empty = np.flatnonzero(~(host(rows.seen) > 0).any(axis=1)).tolist()
     if len(empty):
         names = [str(row) if row_names is None else row_names[row] for row in empty]
         warn(
