@@ -59,22 +59,24 @@ def run(setting: Setting) -> list[Table]:
 def survive(name: str, n_kills: int, seed: int) -> Outcome:
     """Kill a fit so many times, and compare its end with that of a fit that nobody kills."""
     moments = random.Random(seed)
-    with TemporaryDirectory() as folder:
-        alone = _answer(_child(name, Path(folder) / "alone"))
-        place, kills, resumed = Path(folder) / "killed", 0, 0
-        while kills < n_kills:
-            child = _child(name, place)
-            before = _stamps(place)
-            if not _wait_for_notes(child, place, before):  # it came to its end first
-                break
-            time.sleep(moments.uniform(0, 0.3))
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            kills, resumed = kills + 1, resumed + bool(before)
-        else:
-            child = _child(name, place)
-        last = _answer(child)
-        left = [path.name for path in place.iterdir()]  # drafts that were half written when a kill came are gone, too
+    with TemporaryDirectory() as folder, _child(name, Path(folder) / "alone") as unharmed:  # beside it: nobody waits
+        try:
+            place, kills, resumed = Path(folder) / "killed", 0, 0
+            while kills < n_kills:
+                child = _child(name, place)
+                before = _stamps(place)
+                if not _wait_for_notes(child, place, before):  # it came to its end first
+                    break
+                time.sleep(moments.uniform(0, 0.3))
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+                kills, resumed = kills + 1, resumed + bool(before)
+            else:
+                child = _child(name, place)
+            last, alone = _answer(child), _answer(unharmed)
+            left = [path.name for path in place.iterdir()]  # drafts, half written when a kill came, are gone, too
+        finally:
+            unharmed.kill()
     same = (last["sha256"], left) == (alone["sha256"], [])
     return Outcome(kills=kills, resumed=resumed, same=same, iterations=alone["iterations"])
 

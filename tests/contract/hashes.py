@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from threadpoolctl import threadpool_info
 
 from tests.contract.variants import VARIANTS, Variant
 
@@ -112,6 +113,7 @@ def summary(value: np.ndarray) -> tuple[float, float]:
 def machine() -> dict[str, str]:
     return {
         "processor": _processor(),
+        "kernels": _kernels(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -125,6 +127,12 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _kernels() -> str:
+    """For which processors the library of linear algebra multiplies here: names of processors are often hidden."""
+    found = {library.get("architecture", "") for library in threadpool_info() if library["user_api"] == "blas"}
+    return " ".join(sorted(found))
 
 
 def comparable(digests: Mapping[str, Digest]) -> tuple[dict[str, Digest], float]:

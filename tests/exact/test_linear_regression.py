@@ -367,7 +367,8 @@ def test_repeated_columns_of_different_units_share_what_they_explain() -> None:
     twice = np.column_stack([x, 2.0**20 * x[:, 1]])  # the same bits in other units
     model = latens.BayesianLinearRegression(1e-3, 1.0, fit_intercept=False).fit(twice, y)
     mean, variance, evidence = rational(twice, y, 1e-3, 1.0)
-    assert model.coef_ == pytest.approx(mean, rel=1e-7)
+    # a coefficient that is 0 but for cancellation is known to rounding of what cancels, far below its deviation
+    assert np.all(np.abs(model.coef_ - mean) < 1e-9 * np.sqrt(variance))
     assert np.diag(model.coef_covariance_) == pytest.approx(variance, rel=1e-7)
     assert model.elbo_ == pytest.approx(evidence, rel=1e-9)
 

@@ -17,6 +17,7 @@ from markupsafe import Markup
 import latens
 from latens.estimators.intervals.table import IntervalTable
 from latens.report import Entry, report
+from latens.report.measures import certainty
 from latens.report.measures.hidden_cells import hidden_cells
 from latens.report.sections.downloads import _typed
 from latens.report.sections.findings.classes import profiles
@@ -96,6 +97,22 @@ def test_loadings_that_rows_do_not_identify_are_hatched_however_many_they_are() 
     assert section is not None
     assert section.text.endswith("not identified by the rows. Hatched: the interval is not sound.")
     assert str(section.body).count("unsound") == 8
+
+
+def test_intervals_of_mean_field_are_called_too_narrow_beside_them(
+    factors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, X, _ = factors
+    said = "The intervals are too narrow wherever the hidden values of rows are uncertain (mean field)."
+    assert "mean field" not in Page(report(model, X, tmp_path / "response.html")).text
+    monkeypatch.setattr(certainty, "MOST_COORDINATES", 1)  # as of a model too large for responses
+    entry = Entry(model, X)
+    section = columns(entry)
+    assert section is not None
+    assert entry.certainty.table.method == "mean-field"
+    assert said in str(section.body)  # by the table of columns, where no cell is hatched instead
+    assert "unsound" not in str(section.body)
+    assert Page(report(model, X, tmp_path / "page.html")).text.count(said) == 2  # there, and where trust is asked for
 
 
 def test_verdicts_say_whether_the_cap_was_reached(clusters: Any) -> None:

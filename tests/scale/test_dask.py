@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import latens
+from latens.core.rows import BLOCK_FLOATS, rows_of_block
+from latens.estimators.rows.source_sampling import SKETCH
 from latens.inference.search.journal import Journal
 from tests.estimators.fitting.test_checkpoints import lives, sha256
 
@@ -110,6 +112,42 @@ def test_every_kind_of_model_runs_on_chunks(client: Any, make: Any) -> None:
     memory, spread = make().fit(X), make().fit(chunked(X))
     assert spread.n_components_ == memory.n_components_
     assert spread.elbo_ >= memory.elbo_ - 1e-3 * len(X)
+
+
+@pytest.mark.parametrize("j", [0, 1, 2])
+def test_chunks_of_one_two_and_four_blocks_give_the_bits_of_memory(client: Any, j: int) -> None:
+    rng = np.random.default_rng(11)
+    centres = 4 * rng.normal(size=(3, 9))
+    floats = 9 + mixture(max_iter=1).fit(rng.normal(size=(100, 9)))._model.floats_per_row(3)
+    block = BLOCK_FLOATS // floats
+    n = 4 * block + 300
+    assert n <= SKETCH  # of more distinct rows the sample that starts are made of is another one in memory
+    assert rows_of_block(n, floats, BLOCK_FLOATS) == block  # memory goes through five of them
+    many = centres[rng.integers(0, 3, n)] + rng.normal(size=(n, 9))
+    same_bits(mixture(max_iter=3).fit(many), mixture(max_iter=3).fit(chunked(many, 2**j * block)))
+
+
+@pytest.mark.parametrize("estimator", [latens.NoisyOr, latens.BernoulliMixture])
+def test_sparse_chunks_give_the_fit_of_memory(client: Any, estimator: Any) -> None:
+    from scipy.sparse import csr_matrix
+
+    options = {"n_components": 3, "random_state": 0, "max_iter": 6, "tol": 0, "moves": False}
+    few = (np.abs(X) > 4).astype(float)
+    sparse = chunked(few).map_blocks(csr_matrix, meta=csr_matrix((0, 5)))
+    memory, spread = estimator(**options).fit(few), estimator(**options).fit(sparse)
+    assert spread.n_components_ == memory.n_components_
+    assert spread.elbo_ == pytest.approx(memory.elbo_, rel=1e-10)
+
+
+def test_a_dict_of_arrays_gives_the_fit_of_views_in_memory(client: Any) -> None:
+    few = {"n_components": 3, "random_state": 0, "max_iter": 6, "tol": 0, "moves": False}
+    memory = latens.MultiViewFactorAnalysis(**few).fit({"left": X[:, :3], "right": X[:, 3:]})
+    chunks = {"left": chunked(X[:, :3]), "right": chunked(X[:, 3:])}
+    spread = latens.MultiViewFactorAnalysis(**few).fit(chunks)
+    assert spread.n_components_ == memory.n_components_
+    assert spread.elbo_ == pytest.approx(memory.elbo_, rel=1e-10)
+    with pytest.raises(ValueError, match="left, right have 4, 2 blocks; cut them alike"):
+        latens.MultiViewFactorAnalysis(**few).fit({"left": chunks["left"], "right": chunked(X[:1200, 3:])})
 
 
 def test_views_take_covariates_from_columns_of_a_dataframe(client: Any) -> None:

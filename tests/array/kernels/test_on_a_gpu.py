@@ -228,7 +228,7 @@ def test_codes_of_complete_samples_and_their_products(n: int, k: int) -> None:
     found = host(chunks.double().sum(0))
     assert found == pytest.approx(expected, abs=3e-7 * np.linalg.norm(expected))
     # of two chunks a rounding of either is seen; of more they are on no side
-    assert np.trace(found) == pytest.approx(np.trace(expected), rel=5e-8 if n > 2000 else np.finfo(np.float32).eps)
+    assert np.trace(found) == pytest.approx(np.trace(expected), rel=5e-8 if n > 2000 else float(np.finfo(np.float32).eps))
 
 
 @pytest.mark.parametrize("columns", [1, 24])

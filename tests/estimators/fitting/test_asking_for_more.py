@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
@@ -28,6 +29,16 @@ def test_more_clusters_allowed_end_no_lower(seed: int) -> None:
     two, eight, found = (latens.BernoulliMixture(k, random_state=0).fit(X) for k in (2, 8, None))
     assert (eight.n_components_, found.n_components_) == (2, 2)
     assert min(eight.elbo_, found.elbo_) >= two.elbo_ - 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_more_factors_allowed_end_no_lower(seed: int) -> None:
+    """None allows 13, as many as wine has columns: half of which lead elsewhere than the half of 8."""
+    X = load_wine().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    few, more, found = (latens.MultiViewFactorAnalysis(k, random_state=seed).fit(X) for k in (8, 12, None))
+    assert few.n_components_ == more.n_components_ == found.n_components_ == 4
+    assert min(more.elbo_, found.elbo_) >= few.elbo_ - 0.5
 
 
 FITS: dict[str, Any] = {

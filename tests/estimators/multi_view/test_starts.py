@@ -9,8 +9,7 @@ import pytest
 
 import latens
 from latens.estimators.multi_view import starts
-from latens.estimators.multi_view.directions import ColumnsOfView, standing_out
-from latens.estimators.multi_view.starts import _once
+from latens.estimators.multi_view.starts import ColumnsOfView, _once, standing_out
 
 
 @pytest.fixture
