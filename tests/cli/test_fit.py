@@ -191,7 +191,7 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
     assert (again.elbo_, again.likelihoods_) == (model.elbo_, model.likelihoods_)
     scores = model.transform(frame)
     done("transform", "mixed.latens", mixed, "--out", "z.csv")
-    written = pandas.read_csv("z.csv", index_col="row")
+    written = pandas.read_csv("z.csv", index_col="who")
     np.testing.assert_allclose(written.to_numpy(), scores, rtol=1e-12)
     assert list(written.index[:2]) == ["p0", "p1"]
     np.testing.assert_array_equal(model.transform(latens.read(mixed)), scores)
@@ -199,7 +199,7 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
     assert list(filled.columns) == list(frame.columns)
     assert filled["weight"].notna().all()
     done("impute", "mixed.latens", mixed, "--out", "full.csv")
-    full = pandas.read_csv("full.csv", index_col="row")
+    full = pandas.read_csv("full.csv", index_col="who")
     assert list(full.columns) == ["height", "weight", "smokes", "town"]
     assert full["weight"].notna().all()
     assert set(full["town"]) == {"Oslo", "Rome", "Lima"}
@@ -219,7 +219,7 @@ def test_impute_writes_columns_that_the_model_does_not_use_as_they_were(mixed: P
     frame["ward"] = [i % 7 if i % 5 else None for i in range(n)]
     frame.to_csv("more.csv", index=False)
     done("impute", "mixed.latens", "more.csv", "--out", "full.csv")
-    full = pandas.read_csv("full.csv", index_col="row", dtype={"ward": str})
+    full = pandas.read_csv("full.csv", index_col="who", dtype={"ward": str})
     assert list(full.columns) == ["height", "weight", "smokes", "town", "note", "ward"]
     assert full["note"].fillna("").tolist() == frame["note"].fillna("").tolist()
     assert full["ward"].fillna("").tolist() == ["" if i % 5 == 0 else str(i % 7) for i in range(n)]
@@ -287,7 +287,7 @@ def test_latent_classes_take_columns_as_they_are(mixed: Path) -> None:
     model = latens.load("mixed.latens")
     np.testing.assert_array_equal(classes, model.predict(latens.read(mixed).frame))
     done("impute", "mixed.latens", mixed, "--out", "full.csv")
-    full = pandas.read_csv("full.csv", index_col="row")
+    full = pandas.read_csv("full.csv", index_col="who")
     assert full["weight"].notna().all()
     assert set(full["smokes"]) == {"yes", "no"}
 
@@ -595,6 +595,6 @@ def test_a_counter_without_a_heading_does_not_stand_beside_the_names_of_rows(tmp
         out = tmp_path / f"whole.{suffix}"
         done("impute", tmp_path / "p.latens", tmp_path / "people.csv", "--out", out)
         frame = pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out)
-        assert list(frame.columns) == ["row", "height", "weight"]
-        assert frame["row"].iloc[-1] == "Bo"
+        assert list(frame.columns) == ["name", "height", "weight"]
+        assert frame["name"].iloc[-1] == "Bo"
         assert frame["weight"].notna().all()

@@ -61,3 +61,8 @@ def test_signs_of_columns_are_explained_where_they_are_printed(numbers: Path) ->
     assert words in said
     factors = done("fit", numbers, "--model", "factor-analysis", "-k", "1", "--report", "none", "--force").stdout
     assert "+ rises and - falls with it)" in factors
+
+
+def test_kinds_of_columns_are_options() -> None:
+    words = in_options("If they are counts: likelihoods={'n': 'poisson', 'n 2': 'poisson'}, and so on for the others.")
+    assert words == "If they are counts: --likelihood n=poisson --likelihood 'n 2=poisson', and so on for the others."

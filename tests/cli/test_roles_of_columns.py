@@ -360,3 +360,16 @@ def test_numbers_of_rows_are_told_alike_before_the_fit_and_after(
         assert re.search(rf"'{name}' (may )?number the rows: {words}\. .*--drop {name}", said)
     said = done("fit", "p.csv", *asked, "--drop", "patient,customer").stdout
     assert "number the rows" not in said
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("command", ["predict", "transform", "score", "impute"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_answers_keep_the_heading_of_the_names_of_rows(command: str, suffix: str, mixed: Path) -> None:
+    import pandas as pd
+
+    done("fit", mixed, "--model", "latent-classes", "-k", "2", "--report", "none", "--max-iter", "20")
+    done(command, "mixed.latens", mixed, "--out", f"answers.{suffix}")
+    found = pd.read_parquet("answers.parquet") if suffix == "parquet" else pd.read_csv("answers.csv")
+    assert found.columns[0] == "who"
+    assert found["who"].tolist() == [f"p{i}" for i in range(80)]

@@ -14,7 +14,8 @@ from tests.cli.commands import call, done
 
 def rows_of(path: str) -> dict[str, dict[str, float]]:
     with open(path, newline="", encoding="utf-8") as file:
-        return {row.pop("row"): {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)}
+        (_, *columns), *lines = csv.reader(file)
+        return {name: dict(zip(columns, map(float, values), strict=True)) for name, *values in lines}
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.extras
 def test_the_cell_that_is_no_number_is_the_one_that_is_shown(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n" + "1.5,2\n" * 30 + "broken,1\n")
-    with pytest.raises(ValueError, match=r"column 'a' .* such as 'broken' among numbers as text"):
+    with pytest.raises(ValueError, match=r"column 'a' of .* holds text such as 'broken' among numbers as text"):
         latens.FactorAnalysis(1).fit(latens.scan(tmp_path / "rows.csv"))
 
 

@@ -182,7 +182,7 @@ class TestParquet:
 
         table = pyarrow.table({"x": [1.0, 2.0], "city": ["Rome", "Oslo"]})
         pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
-        with pytest.raises(ValueError, match=r"column 'city' of .* such as 'Rome', not numbers"):
+        with pytest.raises(ValueError, match=r"column 'city' of .* holds text such as 'Rome', not numbers"):
             rows_of(latens.scan(tmp_path / "t.parquet"))
         assert latens.scan(tmp_path / "t.parquet", groups="city").feature_names == ("x",)
 

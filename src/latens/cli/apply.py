@@ -524,8 +524,9 @@ def _answer(
 ) -> None:
     """Write the answers, or print the first of them."""
     names = _names_of_rows(encoded, len(next(iter(columns.values()), ())))
+    heading = _heading(encoded, columns)
     if options["out"] is not None:
-        _write(options["out"], names, columns, decimal)
+        _write(options["out"], heading, names, columns, decimal)
     if options["as_json"]:
         values = {name: [_plain(value) for value in column] for name, column in columns.items()}
         click.echo(json.dumps({"rows": [str(name) for name in names], **values}))
@@ -533,7 +534,7 @@ def _answer(
     if options["out"] is not None:
         click.echo(printable(str(options["out"])))
     elif not options["quiet"]:
-        heads = (_heading(columns), *columns)
+        heads = (heading, *columns)
         lines = [
             (str(names[i]), *(_shown(column[i]) for column in columns.values()))
             for i in range(min(MOST_ROWS_PRINTED, len(names)))
@@ -545,12 +546,14 @@ def _answer(
         click.echo(closing)
 
 
-def _heading(columns: dict[str, Any]) -> str:
-    """Of the names of rows: none of the columns' own."""
-    return ROW if ROW not in columns else "name of row"
+def _heading(encoded: dict[str, Encoded], columns: dict[str, Any]) -> str:
+    """Of the names of rows: that of their own column, if all tables have the same; none of the other columns'."""
+    own = {table.row_heading for table in encoded.values()}
+    heading = own.pop() if len(own) == 1 else ""
+    return next(name for name in (heading, ROW, "name of row") if name and name not in columns)
 
 
-def _write(path: Path, names: list[Any], columns: dict[str, Any], decimal: str) -> None:
+def _write(path: Path, heading: str, names: list[Any], columns: dict[str, Any], decimal: str) -> None:
     import csv
 
     from latens.system.atomic_write import replacing
@@ -558,7 +561,7 @@ def _write(path: Path, names: list[Any], columns: dict[str, Any], decimal: str) 
     if path.suffix == ".parquet":
         from latens.system.optional_imports import require
 
-        frame = require("pandas", "table").DataFrame({_heading(columns): list(map(str, names)), **columns})
+        frame = require("pandas", "table").DataFrame({heading: list(map(str, names)), **columns})
         with replacing(path) as file:
             frame.to_parquet(file, index=False)
         return
@@ -571,7 +574,7 @@ def _write(path: Path, names: list[Any], columns: dict[str, Any], decimal: str) 
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         between = "\t" if path.suffix != ".csv" else ";" if decimal == "," else ","
         writer = csv.writer(text, delimiter=between, lineterminator="\n")
-        writer.writerow([_heading(columns), *columns])
+        writer.writerow([heading, *columns])
         cells = ([_cell(value, decimal) for value in column] for column in columns.values())
         writer.writerows(zip(names, *cells, strict=True))
         text.detach()

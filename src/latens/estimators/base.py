@@ -173,8 +173,12 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
             with looking_over(self):
-                doubt_fit(self, context)
+                self._look_over(context)
         return self
+
+    def _look_over(self, context: FitContext) -> None:
+        """Say what should be known of a fit before it is believed."""
+        doubt_fit(self, context)
 
     def _fit(
         self,

@@ -18,6 +18,7 @@ from latens.errors import FitInterrupted
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.checkpoints import Checkpoint
 from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.fit_doubts import AT_FLOOR, doubt_noise
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
@@ -45,6 +46,7 @@ E_STEPS: dict[str, MeanField | Exact | Truncated | Automatic] = {
 }
 MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
 # rows, and nats for each of them beyond what an intercept costs, by which one start tells which choice is far better
+N_PRIORS_LEFT = 10.0  # of the noise of a column that causes follow, about three times what is left of it
 N_ROWS_OF_CHOICE, NATS_OF_CHOICE = 1024, 0.15
 NATS_OWED = 0.02  # for each row, to codes that it does not find again: rows of on/off causes owe none
 N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
@@ -296,6 +298,15 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         best, outcome, said = max(fits, key=lambda fit: _worth(fit[0]))
         self.__dict__.update(best)
         return outcome, said if said is warned else [*said, *filter(_is_interrupt, warned)]
+
+    def _look_over(self, context: FitContext) -> None:
+        super()._look_over(context)
+        if not self._model.diagonal:
+            return
+        # a few entries of the prior's variance are left of noise that rows do not need
+        of_prior = N_PRIORS_LEFT * WEAK / context.data.n if self.prior == "ard" and self._own_units else 0.0
+        remedy = "noise='shared' for columns of one unit"
+        doubt_noise(self, self._feature_names(), floor=max(AT_FLOOR, of_prior), parts="causes", remedy=remedy)
 
     @property
     def e_step_(self) -> str:

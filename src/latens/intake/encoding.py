@@ -57,6 +57,7 @@ class Encoded:
     # of columns with levels that the fit did not have: in which rows (n,), and all cells (n,)
     unseen: Mapping[str, tuple[NDArray[np.bool_], Values]] = field(default_factory=dict)
     decimal: str = "."  # of the table's plain numbers, where it is text
+    row_heading: str = ""  # of the column that names the rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,7 +212,11 @@ class Encoding:
             for column, block in zip(self.columns, blocks, strict=True)
             if column.name in place and (cells := _unseen(column, raw.values[place[column.name]], block)) is not None
         }
-        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts, unseen, raw.decimal)
+        heading = self.row_name_column if self.row_name_column in raw.names else None
+        return Encoded(
+            matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts, unseen, raw.decimal,
+            row_heading=heading or "",
+        )  # fmt: skip
 
     def columns_as_read(self, frame: Any) -> RawTable:
         """The columns of a data frame of new rows, in which a level of the fit is one, were it called NA."""

@@ -43,6 +43,7 @@ NOT_MODELLED = "dates are not modelled"
 TIMES = {"M": ("date", "dropped", NOT_MODELLED), "m": ("duration", "dropped", "durations are not modelled")}
 MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missing, and the share of such cells
 MOST_RECOGNISED = 20  # of a category that is recognised
+MOST_TOLD = 4  # levels of a category that are named in its note
 MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several ways that may be levels
 MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
@@ -379,6 +380,22 @@ def _in_order(levels: Collection[str], declared: tuple[str, ...] | None) -> list
     return [level for level in declared or sorted(levels) if level in levels]
 
 
+def _told(levels: Sequence[str]) -> str:
+    """The first few levels; of numbers also a few words among them, for which they are levels and no numbers.
+
+    >>> _told(["1", "2", "3", "4", "5", "refused"]), _told(["a", "b", "c", "d", "e"])
+    ('1, 2, 3, ..., refused', 'a, b, c, d, ...')
+    """
+    levels = [" ".join(level.split()) for level in levels]
+    if len(levels) <= MOST_TOLD:
+        return ", ".join(levels)
+    words = [level for level in levels if number_in(level) is None][: MOST_TOLD - 1]
+    first = [level for level in levels if level not in words][: MOST_TOLD - len(words)]
+    if any(number_in(level) is None for level in first):
+        return f"{', '.join(levels[:MOST_TOLD])}, ..."
+    return ", ".join([*first, "...", *words])
+
+
 def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[str, ...] | None) -> Column:
     levels = declared or tuple(sorted(counts, key=_natural))
     if len(levels) > MOST_LEVELS:
@@ -388,8 +405,7 @@ def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[s
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)
     if len(levels) == 2:
         return _two_levels(name, levels, n_missing)
-    shown = ", ".join(" ".join(level.split()) for level in levels[:4]) + (", ..." if len(levels) > 4 else "")
-    return Column(name, "category", note=f"{len(levels)} levels: {shown}", n_missing=n_missing, levels=levels)
+    return Column(name, "category", note=f"{len(levels)} levels: {_told(levels)}", n_missing=n_missing, levels=levels)
 
 
 def _number_columns(

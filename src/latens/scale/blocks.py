@@ -124,8 +124,9 @@ def _as_number(name: str, values: Any, where: str) -> Any:
         return np.array([np.nan if value is None else float(value) for value in values.tolist()], dtype=np.float64)
     odd = next((value for value in given if not _reads_as_number(value)), given[0] if given else None)
     among_numbers = " among numbers as text" if given and odd is not given[0] and _reads_as_number(given[0]) else ""
+    held = "text" if isinstance(odd, str) else values.dtype.name  # text is kept as objects
     raise ValueError(
-        f"column {name!r} of {where} holds {values.dtype.name} such as {odd!r}{among_numbers}, not numbers; name the "
+        f"column {name!r} of {where} holds {held} such as {odd!r}{among_numbers}, not numbers; name the "
         f"columns to use, columns=[...], store this one as numbers (categories as their codes), or give it a part: "
         f"groups={name!r} or row_names={name!r}."
     )

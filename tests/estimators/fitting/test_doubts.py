@@ -254,6 +254,22 @@ def test_noise_at_its_floor_is_a_heywood_case() -> None:
     assert "factors follow these columns, X[:, [0]], alone" in model.warnings_[0].message
 
 
+@pytest.mark.parametrize(("prior", "n", "n_values"), [("ard", 150, 2), ("ml", 80, 3)])
+def test_causes_that_follow_a_column_of_few_values_are_a_heywood_case(prior: str, n: int, n_values: int) -> None:
+    rng = np.random.default_rng(n)
+    X = np.column_stack([rng.normal(size=(n, 3)), 2007.0 + np.arange(n) % n_values])
+    k = n_values - 1
+    model = latens.BinaryFactorAnalysis(
+        k, init=[[0.0, 0.0, 0.0, 1.0]] * k, fit_intercept=True, noise="diagonal", prior=prior, prune=False, moves=False
+    )
+    with pytest.warns(HeywoodCase, match=r"noise of column\(s\) 'x3' is at its floor .*: causes follow these columns"):
+        model.fit(X)
+    assert model.noise_variance_[3] < 1e-4
+    plain = rng.normal(size=(n, 4)) + 3.0 * (rng.random((n, 1)) < 0.5)
+    likely = latens.BinaryFactorAnalysis(2, fit_intercept=True, noise="diagonal", random_state=0)
+    assert "heywood-case" not in codes_of(fit(likely, plain))
+
+
 def test_a_fit_worse_than_independent_columns_says_so() -> None:
     X = 50.0 + np.random.default_rng(0).normal(size=(200, 4))
     with pytest.warns(WorseThanIndependent, match=r"nats a row, below the -5\.\d+ of columns that have nothing to do"):

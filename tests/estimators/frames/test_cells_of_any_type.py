@@ -88,3 +88,23 @@ def test_a_level_that_new_rows_do_not_show_is_filled_in_the_type_of_the_others()
     new = X[size < -0.5].head(3).copy()
     new.loc[len(X)] = [2.0, 2.0, None]
     assert model.impute(new)["q"].tolist()[-1] == b"Dream"
+
+
+@pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_columns_that_arrive_without_any_value_are_filled_in_the_type_of_the_fit(kind: Any) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    z = rng.random(120) < 0.5
+    often = rng.random((4, 120)) < np.where(z, 0.95, 0.05)
+    frame = pd.DataFrame({"x": rng.normal(size=120) + 3 * z, "word": np.where(often[0], "yes", "no")})
+    frame = frame.assign(flag=often[1].astype(int), share=often[2].astype(float), sure=often[3], n=rng.poisson(3, 120))
+    frame["code"] = np.where(z, "1", "2")
+    model = kind(2, random_state=0, max_iter=50)
+    names = {"word": str, "flag": int, "share": float, "sure": bool, "n": int, "code": str}
+    empty = frame.head(6).assign(**{name: pd.Series([None] * 6, dtype=object) for name in names})
+    filled = model.fit(frame).impute(empty)
+    assert {name: {type(cell) for cell in filled[name]} for name in names} == {
+        name: {held} for name, held in names.items()
+    }
+    assert filled["flag"].tolist() == z[:6].astype(int).tolist()

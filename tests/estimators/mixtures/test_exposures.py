@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import latens
+from latens.errors import DoubtfulScale
 
 N = 300
 KINDS = {0: "poisson", 1: "poisson", 2: "gaussian", 3: "bernoulli"}
@@ -256,3 +257,45 @@ def test_totals_do_not_depend_on_which_columns_are_missing() -> None:
     filled = np.asarray(found.impute(holes, exposure="total"))[:150, 3]
     assert found.n_components_ == 1  # two where the total of a row is taken from columns that are alike
     assert np.mean(np.log((filled + 1) / (whole[:150, 3] + 1))) == pytest.approx(0, abs=0.1)
+
+
+def counted_on_looks(n_large: int) -> tuple[np.ndarray, np.ndarray]:
+    """Small counts that look like some, large ones of which none is 0, a measurement; totals differ."""
+    rng = np.random.default_rng(0)
+    s = np.exp(rng.uniform(-0.5, 0.5, N))
+    mean = np.array([1.0, 2.0, *np.full(n_large, 90.0)])
+    x = rng.poisson(s[:, None] * mean).astype(float)
+    x = np.column_stack([x, rng.normal(size=N)])
+    counted = x[:, :2].sum(axis=1) > 0  # totals of what looks like counts
+    return x[counted], s[counted]
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("form", ["total", "numbers", "file"])
+def test_counts_that_are_taken_as_measurements_are_named_where_exposures_do_not_reach_them(form, tmp_path) -> None:
+    x, s = counted_on_looks(3)
+    fit = latens.LatentClassAnalysis(2, random_state=0, max_iter=5)
+    words = r"3 column\(s\) of whole numbers are taken as gaussian, .*: 'x2', 'x3', 'x4'\. If they are counts: "
+    line = r"likelihoods=\{'x2': 'poisson', 'x3': 'poisson', 'x4': 'poisson'\}\.$"
+    np.save(tmp_path / "rows.npy", np.column_stack([x, s]))
+    rows = latens.scan(tmp_path / "rows.npy", exposure=6, block_rows=70) if form == "file" else x
+    exposure = {"total": "total", "numbers": s, "file": None}[form]
+    with pytest.warns(DoubtfulScale, match=words + line) as records:
+        fit.fit(rows, exposure=exposure)
+    assert sum(isinstance(each.message, DoubtfulScale) for each in records) == 1
+
+
+def doubts(fit: latens.LatentClassAnalysis) -> list[str]:
+    return [record.remedy for record in fit.warnings_ if record.code == "doubtful-scale"]
+
+
+def test_counts_as_measurements_are_told_only_where_nobody_said_what_they_are() -> None:
+    x, s = counted_on_looks(3)
+    given = dict.fromkeys(range(2, 5), "gaussian")
+    assert not doubts(latens.LatentClassAnalysis(2, likelihoods=given, max_iter=5).fit(x, exposure=s))
+    assert not doubts(latens.LatentClassAnalysis(2, max_iter=5).fit(x))
+    assert not doubts(latens.LatentClassAnalysis(2, max_iter=5).fit(x[:, [0, 1, 5]], exposure=s))
+    many = counted_on_looks(14)[0]
+    for columns, typed in ((many[:, :-1], "likelihoods='poisson'."), (many, "and so on for the others.")):
+        (remedy,) = doubts(latens.LatentClassAnalysis(2, max_iter=5).fit(columns, exposure="total"))
+        assert remedy.endswith(typed)

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as PlainMixture
 
 import latens
-from latens.errors import NotIdentified, UnseenLevels
+from latens.errors import EmptyRows, NotIdentified, UnseenLevels
 from tests.estimators.conventions.verdict import complaints
 
 QUICK = {"random_state": 0, "n_init": 1, "n_jobs": 1}
@@ -503,3 +503,23 @@ def test_quantiles_of_many_rows_do_not_take_the_memory_of_all_draws() -> None:
     assert peak < 230 * 2**20
     inside = (found[0.05][::10, 0] <= truth) & (truth <= found[0.95][::10, 0])
     assert 0.86 < inside.mean() < 0.94
+
+
+@pytest.mark.extras
+def test_rows_that_show_nothing_are_named() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) + 4.0 * (rng.random((40, 1)) < 0.3)
+    X[[3, 7]], X[9, 0] = np.nan, np.nan
+    words = r"2 of 40 rows show nothing: '{}', '{}'\. They teach nothing, and their chances of classes are the sizes"
+    with pytest.warns(EmptyRows, match=words.format(3, 7)):
+        model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
+    assert model.predict_proba(X)[3] == pytest.approx(model.weights_)
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(40)]).assign(sex=rng.choice(["f", "m"], 40))
+    frame.loc[["r3", "r7"], "sex"] = None
+    with pytest.warns(EmptyRows, match=words.format("r3", "r7")):
+        latens.LatentClassAnalysis(2, random_state=0).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EmptyRows)
+        model.fit(X[10:])

@@ -37,7 +37,8 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
      r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
     (r"(?<=Keep one of each: )(X\.drop\(columns=\[.*\]\)|leave out '.*')(?=\.)", lambda found: _drop_option(found[0])),
-    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _scale_options(found[0])),
+    (r"(?:(?<=steps of a scale: )|(?<=they are counts: ))likelihoods=\{.*\}(?=[.,])",
+     lambda found: _kind_options(found[0])),
 )  # fmt: skip
 
 
@@ -86,11 +87,11 @@ def _file_of(view: str) -> str:
     return re.sub(r"(^| )(numbers|counts|yes_no|categories)$", "", view)
 
 
-def _scale_options(words: str) -> str:
-    """The options that take columns as steps of a scale, of those named in some words.
+def _kind_options(words: str) -> str:
+    """The options that take columns as what some words say of each.
 
-    >>> _scale_options("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
+    >>> _kind_options("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
     "--likelihood q1=ordinal --likelihood 'q 2=ordinal'"
     """
-    names = re.findall(r"'([^']*)': 'ordinal'", words)
-    return " ".join(f"--likelihood {quote(f'{name}=ordinal')}" for name in names)
+    kinds = re.findall(r"'([^']*)': '([^']*)'", words)
+    return " ".join(f"--likelihood {quote(f'{name}={kind}')}" for name, kind in kinds)

@@ -40,6 +40,7 @@ from latens.system.memory import free_memory, in_words
 from latens.system.wording import listed
 
 __all__ = [
+    "AT_FLOOR",
     "FEW_ASKED",
     "doubt_fit",
     "doubt_memory",
@@ -206,11 +207,27 @@ def doubt_number(estimator: Any, context: FitContext) -> None:
         )
 
 
-def doubt_noise(estimator: Any, names: Any) -> None:
-    """Warn of Heywood cases: columns whose noise went to 0, so that a factor is the column itself."""
+def doubt_noise(
+    estimator: Any, names: Any, *, floor: float = AT_FLOOR, parts: str = "factors", remedy: str = "prior='ard'"
+) -> None:
+    """Warn of Heywood cases: columns whose noise went to 0, so that a factor is the column itself.
+
+    Parameters
+    ----------
+    estimator
+        With noise variances by column.
+    names : sequence
+        Of the columns.
+    floor : float
+        Share of a column's variance below which its noise is none.
+    parts : str
+        What its components are called.
+    remedy : str
+        What may help besides fewer components, and leaving the columns out.
+    """
     noise = np.asarray(estimator.noise_variance_)
-    signal = np.sum(estimator._loadings**2, axis=0)
-    places = np.flatnonzero((noise < AT_FLOOR * (noise + signal)) & (signal > 0)).tolist()
+    signal = np.sum(estimator._variance_by_column(), axis=0)
+    places = np.flatnonzero((noise < floor * (noise + signal)) & (signal > 0)).tolist()
     found = [str(names[j]) for j in places]
     if found:
         unnamed = "" if hasattr(estimator, "feature_names_in_") else f", X[:, {places[:8]}],"
@@ -218,9 +235,9 @@ def doubt_noise(estimator: Any, names: Any) -> None:
         fewer = f"n_components={k - 1}, " if k > 1 else ""
         warn(
             HeywoodCase(
-                f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): factors follow "
+                f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): {parts} follow "
                 f"these columns{unnamed} alone, and their likelihood has no maximum inside.",
-                f"Try {fewer}prior='ard', or leave the columns out.",
+                f"Try {fewer}{remedy}, or leave the columns out.",
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,7 +14,7 @@ from latens.array.transfer import host
 from latens.core import Fit, Rows, State
 from latens.estimators.fitting.checkpoints import Checkpoint
 from latens.estimators.fitting.context import FitContext, checkpointing
-from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
+from latens.estimators.fitting.fit_doubts import looking_over
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
@@ -39,6 +40,7 @@ class KnownCodes(FitSearch):
     if TYPE_CHECKING:
         n_components: int | None
         moves: bool
+        _look_over: Callable[[FitContext], None]
 
         def _fit(
             self,
@@ -83,7 +85,7 @@ class KnownCodes(FitSearch):
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
             with looking_over(self):
-                doubt_fit(self, context)
+                self._look_over(context)
         return self
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:

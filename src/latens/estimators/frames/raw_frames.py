@@ -318,6 +318,8 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
             shown = [cell for cell in cells if isinstance(cell, str)]
             written = format_of_later(shown, column.written, column.reading, column.is_written)
+        if known is None and not _holds_text(series.dtype):
+            known = _value_like(column.type)  # cells that are all missing do not tell of what type others are
         own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
@@ -379,6 +381,17 @@ def _cells(series: Any) -> list[Any]:
 def _holds_text(kind: Any) -> bool:
     """Whether cells of a column of this type can be text alone."""
     return str(kind).casefold() in ("str", "string", "utf8") or str(kind).startswith("string")
+
+
+def _value_like(kind: str) -> Any:
+    """A number of the type that a column of the fit had; None where that is another type, or not known.
+
+    >>> _value_like("pandas int64"), _value_like("polars Boolean"), _value_like("pandas object str")
+    (0, False, None)
+    """
+    word = kind.rpartition(" ")[2].casefold()
+    values = {"int": 0, "uint": 0, "float": 0.0, "bool": False}
+    return next((value for name, value in values.items() if word.startswith(name)), None)
 
 
 def _values_by_name(series: Any, cells: Sequence[Any], hole: Any) -> dict[str, Any]:

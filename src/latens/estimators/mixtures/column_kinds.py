@@ -19,7 +19,7 @@ from latens.array import Array
 from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.errors import FewValues, UnseenLevels, warn
+from latens.errors import DoubtfulScale, FewValues, UnseenLevels, warn
 from latens.estimators.mixtures.column_values import ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind, refuse_levels
@@ -166,6 +166,7 @@ def find_kinds(
     given: Any,
     table: tuple[Encoding, Mapping[str, str]] | None = None,
     in_stream: bool = False,
+    exposed: bool = False,
 ) -> ColumnKinds:
     """The kind of each column: the caller's choice, or a guess from its values.
 
@@ -183,6 +184,8 @@ def find_kinds(
         Of a raw data frame: how its columns became numbers, and the kinds of those that tell it by themselves.
     in_stream : bool
         Whether later batches may show levels that are in the encoding and not in these rows.
+    exposed : bool
+        Whether rows have exposures, so that counts which are taken as measurements would be left out of them.
 
     Returns
     -------
@@ -191,6 +194,7 @@ def find_kinds(
     chosen, stated = _choices(given, names), {} if table is None else table[1]
     kinds, levels = [], []
     few: dict[str, int] = {}  # distinct values of columns that are guessed to be measurements
+    countable: list[str] = []  # other columns so guessed, of whole numbers from 0 or above
     for name, values in zip(names, found.columns, strict=True):
         kind = chosen.get(name)
         if stated.get(name) in LEVELS and kind not in (None, *LEVELS):
@@ -202,6 +206,8 @@ def find_kinds(
             kind = stated.get(name) or _guess(values)
             if kind == "gaussian" and _has_few_values(values):
                 few[name] = len(values.levels)
+            elif kind == "gaussian" and values.n and values.whole and values.levels[0] >= 0:
+                countable.append(name)
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
         typed = next((each.levels for each in table[0].columns if each.name == name), ()) if in_stream and table else ()
@@ -211,6 +217,8 @@ def find_kinds(
         levels.append(every if kind in LEVELS else ())
     if few:
         _doubt_few_values(few)
+    if exposed and countable:
+        _doubt_uncounted(countable, kinds)
     steps = tuple(
         values.step if kind in MEASUREMENTS else 0.0 for kind, values in zip(kinds, found.columns, strict=True)
     )
@@ -241,6 +249,26 @@ def _doubt_few_values(few: dict[str, int]) -> None:
             f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: classes may "
             "describe how often each of them occurs, where that is not as in a normal distribution.",
             f"If they are steps of a scale: likelihoods={{{levels}}}.",
+        )
+    )
+
+
+def _doubt_uncounted(countable: list[str], kinds: Sequence[str]) -> None:
+    """Warn of whole numbers beside counts that have exposures: as measurements they have none."""
+    counted = [kind for kind in kinds if kind in COUNTS]
+    if not counted:
+        return  # exposures are then refused
+    own = max(COUNTS, key=counted.count)
+    named, rest = ", ".join(f"{each!r}: {own!r}" for each in countable[:MOST_NAMED]), ""
+    typed = f"{{{named}}}"
+    if len(countable) > MOST_NAMED:
+        every = len(countable) + len(counted) == len(kinds)
+        typed, rest = (repr(own), "") if every else (typed, ", and so on for the others")
+    warn(
+        DoubtfulScale(
+            f"{len(countable)} column(s) of whole numbers are taken as gaussian, and exposures are of counts alone, so "
+            f"that these are not divided by them: {listed(countable)}.",
+            f"If they are counts: likelihoods={typed}{rest}.",
         )
     )
 

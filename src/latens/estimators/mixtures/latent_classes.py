@@ -43,6 +43,7 @@ from latens.estimators.mixtures.exposed_rows import (
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
+from latens.estimators.rows.doubts import doubt_empty
 from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
@@ -365,9 +366,13 @@ class LatentClassAnalysis(ClassAnswers):
             names = self._names(rows.x.shape[1])
             if read:
                 self.encodings_ = read
+        told = "their chances of classes are the sizes of these"
+        doubt_empty(rows, labels_of(X), told, "Leave them out.")
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
-        self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table, in_stream)
+        self.columns_ = find_kinds(
+            table_values(rows), names, self.likelihoods, table, in_stream, exposed=exposure is not None
+        )
         if exposure is not None:
             self.columns_ = replace(self.columns_, usual_counts=counts_of_totals(rows, self.columns_, exposure))
             rows = with_exposure(rows, self.columns_, exposure, labels_of(X))
@@ -386,8 +391,9 @@ class LatentClassAnalysis(ClassAnswers):
             return InMemory(occupied(self._first_rows(data.rows, None)))
         if not self._goes_on(data):
             values: TableValues = data.source.total(values_step)
-            self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods)
-            if getattr(X, "exposure", None) is not None:
+            exposed = getattr(X, "exposure", None) is not None
+            self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods, exposed=exposed)
+            if exposed:
                 check_counted(self.columns_)
                 sums: ExposureSums = data.source.total(exposure_step)
                 self.columns_ = replace(self.columns_, exposure_unit=sums.unit)

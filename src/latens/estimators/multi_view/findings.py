@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows, State, without_transients
-from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
+from latens.errors import FollowsTotals, OneFeatureViews, warn
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, ScaleColumns
 from latens.estimators.multi_view.tables.wide import WideTable
-from latens.estimators.rows.doubts import doubt_columns
+from latens.estimators.rows.doubts import doubt_columns, doubt_empty
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.answers.levels import with_levels_of_answers
@@ -142,18 +142,13 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
     if layout.views != ("x",):  # a plain table was looked at when it was checked
         names = [f"{view}: {name}" for view, own in zip(layout.views, layout.features, strict=True) for name in own]
         doubt_columns(rows, names, container="views")
-    if rows.seen is None:
-        return
-    empty = np.flatnonzero(~host(rows.seen).any(axis=1))
-    if len(empty):
-        names = [str(row) if table.row_names is None else table.row_names[row] for row in empty]
-        warn(
-            EmptyRows(
-                f"{len(empty)} of {len(rows)} samples show nothing: {listed(names)}. They teach nothing, and their "
-                "factor values are the prior's, 0, as if they were typical.",
-                "Leave them out, or look at the standard deviations of transform(X, return_std=True).",
-            )
-        )
+    doubt_empty(
+        rows,
+        table.row_names,
+        "their factor values are the prior's, 0, as if they were typical",
+        "Leave them out, or look at the standard deviations of transform(X, return_std=True).",
+        rows_are="samples",
+    )
 
 
 def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows], codes: list[Array]) -> Deviances:

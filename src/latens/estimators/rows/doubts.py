@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
-from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
+from latens.errors import CountsRows, EmptyRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.kind_guess import EQUAL_STEPS, how_rows_are_numbered
 from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
-__all__ = ["doubt_columns", "doubt_sample", "how_copied"]
+__all__ = ["doubt_columns", "doubt_empty", "doubt_sample", "how_copied"]
 
 MOST_ROWS = 4096  # looked at
 MOST_ENTRIES = 2**21  # looked at, where columns are many
@@ -63,6 +63,22 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
+
+
+def doubt_empty(rows: Rows, row_names: Sequence[str] | None, told: str, remedy: str, *, rows_are: str = "rows") -> None:
+    """Warn of rows that show nothing; `told` is what a fit says of them all the same."""
+    if rows.seen is None:
+        return
+    empty = np.flatnonzero(~(host(rows.seen) > 0).any(axis=1)).tolist()
+    if len(empty):
+        names = [str(row) if row_names is None else row_names[row] for row in empty]
+        warn(
+            EmptyRows(
+                f"{len(empty)} of {len(rows)} {rows_are} show nothing: {listed(names)}. They teach nothing, and "
+                f"{told}.",
+                remedy,
+            )
+        )
 
 
 def _most_rows(d: int) -> int:

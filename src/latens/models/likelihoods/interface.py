@@ -140,6 +140,7 @@ class Look:
     # of rows that are fitted, False of new ones:
     skewed: bool  # nothing negative, and a few columns hold most of the variance
     counted: bool = False  # zeros, tails and variances of most columns are those of counts
+    unequal: bool = False  # few columns, of which one varies far more than is usual and has most of the variance
 
     @property
     def smallest(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 from latens.errors import ConstantColumns, DoubtfulScale
 from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
@@ -106,6 +107,22 @@ def test_positive_values_with_the_variance_in_a_few_columns_are_doubted() -> Non
         guess_likelihoods(lay_out({"rna": np.log1p(x)}), None)
         guess_likelihoods(lay_out({"rna": x - 10}), None)  # not positive: some other scale
         guess_likelihoods(lay_out({"rna": x}), {"rna": "gaussian"})  # the user has decided
+
+
+@pytest.mark.parametrize("name", ["wine", "iris", "digits", "diabetes", "linnerud"])
+def test_few_columns_of_unequal_units_are_doubted(name: str) -> None:
+    x = getattr(sklearn.datasets, f"load_{name}")().data
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always", DoubtfulScale)
+        guess_likelihoods(lay_out({"rows": holed(x)}), None)
+    told = [str(one.message) for one in records if "unequal units" in str(one.message)]
+    assert len(told) == (name == "wine")
+    assert all(words.endswith("Divide the columns by their standard deviations, X / X.std(axis=0).") for words in told)
+    varying = x[:, x.std(axis=0) > 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulScale)
+        guess_likelihoods(lay_out({"rows": varying / varying.std(axis=0)}), None)
+        guess_likelihoods(lay_out({"rows": x}), {"rows": "gaussian"})  # the user has decided
 
 
 def test_constant_columns_are_named_whatever_is_missing() -> None:

@@ -28,6 +28,7 @@ KINDS = tuple(LIKELIHOODS)
 LARGE_COUNT = 20  # whole numbers above it may be measurements as well as counts
 FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
+FAR_MORE = 30.0  # times the median of standard deviations that one of few columns has where units differ
 
 _log = logging.getLogger("latens")
 
@@ -154,6 +155,12 @@ def _guess(view: str, look: Look) -> str:
             "factors will describe little else.",
             "Try np.log1p of it.",
         )
+    if look.unequal:
+        _doubt(
+            f"columns of view {view!r} are of unequal units: one has most of the variance, and more than {FAR_MORE:g} "
+            "times the median of standard deviations, so that factors will describe little else.",
+            "Divide the columns by their standard deviations, X / X.std(axis=0).",
+        )
     return "gaussian"
 
 
@@ -186,9 +193,10 @@ def _look(rows: Rows, columns: slice, more: bool) -> Look:
         whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
         binary = binary and bool(xp.all((x == 0) | (x == 1)))
     positive = more and low.min() >= 0 and not binary
-    skewed = positive and d >= LEAST_COLUMNS and _skewed(pieces)
+    variance = _variances(pieces) if more and not binary else np.zeros(d)
+    skewed = positive and d >= LEAST_COLUMNS and _held_by_few(variance)
     counted = positive and whole and _counted(pieces, low)
-    return Look(low, high, whole, binary, skewed, counted)
+    return Look(low, high, whole, binary, skewed, counted, _of_unequal_units(variance))
 
 
 def _look_of_survey(survey: Survey, columns: slice, _: bool) -> Look:
@@ -205,6 +213,7 @@ def _look_of_survey(survey: Survey, columns: slice, _: bool) -> Look:
         binary,
         bool(positive and _held_by_few(variance)),
         _most(like_counts, columns_survey.low < columns_survey.high),
+        bool(not columns_survey.binary.all() and _of_unequal_units(variance)),
     )
 
 
@@ -219,11 +228,11 @@ def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:
     return xp.where(seen, x, xp.zeros_like(x)), seen
 
 
-def _skewed(pieces: list[Rows]) -> bool:
+def _variances(pieces: list[Rows]) -> Floats:
     counts = np.maximum(sum(piece.counts for piece in pieces), 1)
     mean = sum(column_sums(piece.x) for piece in pieces) / counts
     squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
-    return _held_by_few(squares / counts)
+    return np.asarray(squares / counts)
 
 
 def _counted(pieces: list[Rows], low: Floats) -> bool:
@@ -247,3 +256,12 @@ def _held_by_few(variance: Floats) -> bool:
     variance = np.sort(variance)[::-1]
     few = max(1, int(FEW_COLUMNS * len(variance)))
     return bool(variance[:few].sum() > MOST_VARIANCE * variance.sum())
+
+
+def _of_unequal_units(variance: Floats) -> bool:
+    """Whether one of a few columns has most of the variance, and far more of it than is usual among them."""
+    varying = variance[variance > 0]
+    if not 2 < len(varying) <= len(variance) < LEAST_COLUMNS:
+        return False
+    largest = varying.max()
+    return bool(largest > MOST_VARIANCE * varying.sum() and largest > FAR_MORE**2 * np.median(varying))
