@@ -45,7 +45,7 @@ def test_a_file_of_an_earlier_version_answers_as_it_did_and_goes_on(version: int
     model = latens.load(path_of(version, name))
     expected, found = answers_of(version)[name], GOLDEN[name].answers(model)
     far = [key for key in ("elbo", "score") if not close(found[key], expected[key], 1e-12)]
-    # codes of many counts settle in many steps, and one more batch iterates: both may enlarge rounding of another machine
+    # codes of many counts settle in many steps, and a batch iterates: both may enlarge rounding of another machine
     far += [] if close(found["codes"], expected["codes"], 1e-9 if "counts" in name else 1e-12) else ["codes"]
     far += [key for key in ("later elbo", "later codes", "later score") if not close(found[key], expected[key], 1e-9)]
     assert far == []

@@ -78,7 +78,7 @@ def test_mean_field_em_has_the_numbers_of_the_equations(monkeypatch: pytest.Monk
     learnt = em.learn_bin_factors(X, K, 3, np.random.default_rng(1), start=start)
     Lambda, mu, pie, sigma = start
     for iteration in range(3):
-        # energies that differ by less than 1e-15 are equal ones: rounding says when, so that sweeps are as many as there
+        # energies less than 1e-15 apart are equal ones: rounding says when, so that sweeps are as many as there
         Lambda, energies = e_step(X, mu, (mu**2).sum(axis=0), sigma, pie, Lambda, sweeps[iteration])
         assert sweeps[iteration] == 31 or abs(energies[-1] - energies[-2]) < 1e-12
         assert learnt.free_energies[iteration] == pytest.approx(energies[-1], **CLOSE)

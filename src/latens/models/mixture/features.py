@@ -20,12 +20,22 @@ from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.packed_symmetric import are_too_many_pairs, upper_indices, with_pairs, with_squares
-from latens.array.transfer import cast, cross_sums_begun, is_on_gpu, is_sparse, like, namespace, product_sums
+from latens.array.transfer import (
+    cast,
+    column_sums,
+    cross_sums_begun,
+    is_on_gpu,
+    is_sparse,
+    like,
+    namespace,
+    product_sums,
+    total,
+)
 from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
-from latens.models.mixture.missing import fill, sums_at_once
+from latens.models.mixture.missing import fill
 
-__all__ = ["EXPOSURE", "Features", "Sums", "View", "WideRows", "exposure_of", "look", "shown"]
+__all__ = ["EXPOSURE", "Features", "Sums", "View", "WideRows", "exposure_of", "look", "shown", "sums_begun"]
 
 EXPOSURE = "exposure"  # what rows call the logarithms (n,) of the exposures of their counts
 
@@ -48,14 +58,13 @@ class Features:
     clusters: MixedColumns | None = None  # those of the local step, where curved columns ask something else in each
     family: Any = None  # clusters that know which columns are counts
 
-    def sums_begun(self, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Sums, float]]:
-        """What gives counts, sums weighted by memberships (n, K), and the total of entropies (n,) when it is called.
-
-        Where each column counts alike, other libraries bring them all by one copy, and a GPU works on them meanwhile.
-        """
+    def sums_begun(
+        self, batch: Rows, weighted: Array, entropy: Array
+    ) -> Callable[[], tuple[Floats, Sums, float]] | None:
+        """The same as the function of this name, where each column counts alike; None: nothing to ask for ahead."""
         plain = self.clusters is None and not self.tied and (self.joint or not tells_entries(batch))
         if not plain or isinstance(weighted, np.ndarray):
-            return sums_at_once(self, batch, weighted, entropy)
+            return None
         double = array_namespace(entropy).astype(entropy, array_namespace(entropy).float64)
         pair = cast(weighted, self.values), self.values
         asked, d = cross_sums_begun(pair, columns=(weighted, double[:, None])), self.d  # nothing of the rows is held
@@ -97,15 +106,25 @@ class WideRows:
         """(n, K), -x' Lam_k x / 2."""
         return namespace(self.values).stack([-0.5 * _form(each, self.values) for each in precision], axis=1)
 
-    def sums_begun(self, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Sums, float]]:
-        return sums_at_once(self, batch, weighted, entropy)
-
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         weighted, pairs = cast(weighted, self.values), upper_indices(self.values.shape[1])
         xx = np.empty((weighted.shape[1], len(pairs[0])))
         for k, each in enumerate(xx):
             each[:] = product_sums(weighted[:, k : k + 1] * self.values, self.values)[pairs]
         return counts[:, None], product_sums(weighted, self.values), xx, 0.0
+
+
+def sums_begun(view: View, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Sums, float]]:
+    """What gives counts, sums weighted by memberships (n, K), and the total of entropies (n,) when it is called.
+
+    Elsewhere than on the host all of them may come by one copy, and a GPU works on them meanwhile.
+    """
+    begun = view.sums_begun(batch, weighted, entropy) if isinstance(view, Features) else None
+    if begun is not None:
+        return begun
+    counts = column_sums(weighted)
+    sums, spread = view.sums(batch, weighted, counts), total(entropy)
+    return lambda: (counts, sums, spread)
 
 
 def tells_entries(batch: Rows) -> bool:

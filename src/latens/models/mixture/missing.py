@@ -7,25 +7,17 @@ that follow each other and miss the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from latens.array import Array, Floats
 from latens.array.missing_normals import Holes, completed_moments, completed_sums, conditioned
 from latens.array.packed_symmetric import upper
-from latens.array.transfer import cast, column_sums, like, total
+from latens.array.transfer import cast, like, total
 from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI
 
-__all__ = ["Filled", "fill", "sums_at_once"]
-
-
-def sums_at_once(view: Any, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Any, float]]:
-    """What gives counts, the sums of a view and the total of entropies, all of which are there already."""
-    counts = column_sums(weighted)
-    sums, spread = view.sums(batch, weighted, counts), total(entropy)
-    return lambda: (counts, sums, spread)
+__all__ = ["Filled", "fill"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +30,6 @@ class Filled:
     precision: Floats  # (1 or K, D, D)
     volume: Array  # (n, K), log determinant of the precision of what is missing
     tied: bool
-
-    def sums_begun(self, batch: Rows, weighted: Array, entropy: Array) -> Callable[[], tuple[Floats, Any, float]]:
-        """What gives counts, sums and the total of entropies, as of `Features`."""
-        return sums_at_once(self, batch, weighted, entropy)
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Sums of E[x] and E[xx'], weighted by memberships (n, K); the filled rows themselves are not kept."""

@@ -46,7 +46,7 @@ from latens.families.normals import Normals
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
-from latens.models.mixture.features import Features, WideRows, expand, exposure_of, look, shown
+from latens.models.mixture.features import Features, WideRows, expand, exposure_of, look, shown, sums_begun
 from latens.models.mixture.missing import Filled
 from latens.models.mixture.moves import Present, crossed, gather, rearrange
 from latens.system.cached_value import cached_value
@@ -169,7 +169,7 @@ class Mixture:
 
     def _statistics_begun(self, batch: Rows, local: Memberships) -> Callable[[], ClusterStatistics]:
         view = local.view or self._complete(batch)
-        asked = view.sums_begun(batch, batch.weigh(local.mean), batch.weigh(local.entropy))
+        asked = sums_begun(view, batch, batch.weigh(local.mean), batch.weigh(local.entropy))
 
         def found() -> ClusterStatistics:
             counts, (seen, x, xx, filled), entropy = asked()
