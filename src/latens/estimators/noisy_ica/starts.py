@@ -30,9 +30,7 @@ SIZE_OF_UNSEEN = 0.03  # of a column's standard deviation: loadings of a source 
 AT_FLOOR = 10.0  # times the smallest noise variance of factors: below it they say that a sensor has none
 UNKNOWN = 0.1  # of a sensor's variance: its noise where factors leave none
 ITERATIONS_BESIDE = 60  # of FastICA's second contrast at most: it converges in 10 to 30, or has little to tell
-RATIO_OF_ANOTHER = (
-    1.05  # of negentropies, from which the second rotation is a start, too: with less it seldom ends elsewhere
-)
+RATIO_OF_ANOTHER = 1.05  # of negentropies, from which the second rotation is a start, too
 
 
 def factor_starts(
