@@ -380,10 +380,10 @@ def _in_order(levels: Collection[str], declared: tuple[str, ...] | None) -> list
     return [level for level in declared or sorted(levels) if level in levels]
 
 
-def _told(levels: Sequence[str]) -> str:
+def _levels_in_short(levels: Sequence[str]) -> str:
     """The first few levels; of numbers also a few words among them, for which they are levels and no numbers.
 
-    >>> _told(["1", "2", "3", "4", "5", "refused"]), _told(["a", "b", "c", "d", "e"])
+    >>> _levels_in_short(["1", "2", "3", "4", "5", "refused"]), _levels_in_short(["a", "b", "c", "d", "e"])
     ('1, 2, 3, ..., refused', 'a, b, c, d, ...')
     """
     levels = [" ".join(level.split()) for level in levels]
@@ -405,7 +405,9 @@ def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[s
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)
     if len(levels) == 2:
         return _two_levels(name, levels, n_missing)
-    return Column(name, "category", note=f"{len(levels)} levels: {_told(levels)}", n_missing=n_missing, levels=levels)
+    return Column(
+        name, "category", note=f"{len(levels)} levels: {_levels_in_short(levels)}", n_missing=n_missing, levels=levels
+    )
 
 
 def _number_columns(

@@ -366,8 +366,8 @@ class LatentClassAnalysis(ClassAnswers):
             names = self._names(rows.x.shape[1])
             if read:
                 self.encodings_ = read
-        told = "their chances of classes are the sizes of these"
-        doubt_empty(rows, labels_of(X), told, "Leave them out.")
+        answer = "their chances of classes are the sizes of these"
+        doubt_empty(rows, labels_of(X), answer, "Leave them out.")
         if self._goes_on(InMemory(rows)):
             return self._encoded(rows, exposure, labels_of(X))
         self.columns_ = find_kinds(

@@ -65,8 +65,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
         _doubt_levels(part, names)
 
 
-def doubt_empty(rows: Rows, row_names: Sequence[str] | None, told: str, remedy: str, *, rows_are: str = "rows") -> None:
-    """Warn of rows that show nothing; `told` is what a fit says of them all the same."""
+def doubt_empty(
+    rows: Rows, row_names: Sequence[str] | None, answer: str, remedy: str, *, rows_are: str = "rows"
+) -> None:
+    """Warn of rows that show nothing; `answer` is what a fit says of them all the same."""
     if rows.seen is None:
         return
     empty = np.flatnonzero(~(host(rows.seen) > 0).any(axis=1)).tolist()
@@ -75,7 +77,7 @@ def doubt_empty(rows: Rows, row_names: Sequence[str] | None, told: str, remedy: 
         warn(
             EmptyRows(
                 f"{len(empty)} of {len(rows)} {rows_are} show nothing: {listed(names)}. They teach nothing, and "
-                f"{told}.",
+                f"{answer}.",
                 remedy,
             )
         )

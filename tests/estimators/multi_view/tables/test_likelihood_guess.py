@@ -115,9 +115,11 @@ def test_few_columns_of_unequal_units_are_doubted(name: str) -> None:
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always", DoubtfulScale)
         guess_likelihoods(lay_out({"rows": holed(x)}), None)
-    told = [str(one.message) for one in records if "unequal units" in str(one.message)]
-    assert len(told) == (name == "wine")
-    assert all(words.endswith("Divide the columns by their standard deviations, X / X.std(axis=0).") for words in told)
+    messages = [str(one.message) for one in records if "unequal units" in str(one.message)]
+    assert len(messages) == (name == "wine")
+    assert all(
+        words.endswith("Divide the columns by their standard deviations, X / X.std(axis=0).") for words in messages
+    )
     varying = x[:, x.std(axis=0) > 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error", DoubtfulScale)
