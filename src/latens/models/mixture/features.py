@@ -119,9 +119,9 @@ def sums_begun(view: View, batch: Rows, weighted: Array, entropy: Array) -> Call
 
     Elsewhere than on the host all of them may come by one copy, and a GPU works on them meanwhile.
     """
-    begun = view.sums_begun(batch, weighted, entropy) if isinstance(view, Features) else None
-    if begun is not None:
-        return begun
+    request = view.sums_begun(batch, weighted, entropy) if isinstance(view, Features) else None
+    if request is not None:
+        return request
     counts = column_sums(weighted)
     sums, spread = view.sums(batch, weighted, counts), total(entropy)
     return lambda: (counts, sums, spread)
