@@ -474,6 +474,7 @@ def test_columns_that_may_lack_values_by_their_type_are_read(tmp_path: Path) -> 
         assert model.impute(frame)["ok"].isna().sum() == 0
 
 
+@pytest.mark.extras
 def test_a_word_for_which_numbers_are_levels_is_told(tmp_path: Path) -> None:
     answers = [str(1 + i % 5) if i % 10 else "refused" for i in range(100)]
     (tmp_path / "q.csv").write_text("q3,x\n" + "".join(f"{each},{i * 7 % 31}.5\n" for i, each in enumerate(answers)))

@@ -231,7 +231,8 @@ def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:
 def _variances(pieces: list[Rows]) -> Floats:
     counts = np.maximum(sum(piece.counts for piece in pieces), 1)
     mean = sum(column_sums(piece.x) for piece in pieces) / counts
-    squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
+    with np.errstate(over="ignore"):  # infinite variances are compared with no others
+        squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
     return np.asarray(squares / counts)
 
 
