@@ -77,6 +77,23 @@ def test_compiled_and_plain_agree(
             np.testing.assert_allclose(fast, plain, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize(("n", "d", "share"), [(600, 12, 0.3), (20, 80, 0.9)])
+def test_more_patterns_and_holes_than_fit_side_by_side(
+    n: int, d: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many patterns of as many holes each, and holes of which few factors fit into the scratch."""
+    rng = np.random.default_rng(3)
+    seen, root = rng.random((n, d)) > share, rng.normal(size=(2, d, d))
+    x, holes, weight = np.where(seen, rng.normal(size=(n, d)), 0.0), holes_of(seen), rng.random((n, 2))
+    normal = x, holes, rng.normal(size=(2, d)), root @ np.swapaxes(root, 1, 2) + np.eye(d)
+    weight[:5, 0] = 0.0
+    compiled = [*conditioned(*normal), *completed_sums(*normal, weight), *completed_moments(*normal, weight, weight)]
+    monkeypatch.setattr(missing_normals, "is_numpy_array", lambda _: False)
+    plain = [*conditioned(*normal), *completed_sums(*normal, weight), *completed_moments(*normal, weight, weight)]
+    for fast, slow in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-8, atol=1e-8)
+
+
 def test_rows_that_miss_nothing_need_no_list_of_holes(
     problem: tuple[np.ndarray, Holes, np.ndarray, np.ndarray],
 ) -> None:

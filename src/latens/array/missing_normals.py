@@ -18,6 +18,8 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cast, host, like
 
+LEAST_MEMBERSHIP = 1e-20  # of a row's membership: what it adds to a sum is below its rounding
+
 __all__ = ["Holes", "completed_moments", "completed_sums", "conditioned", "drawn_entries", "holes_of"]
 
 
@@ -25,16 +27,21 @@ class Holes(NamedTuple):
     """Where entries are missing."""
 
     seen: Array  # (1 or n, D), boolean; one row where nothing is missing
-    order: Index  # (n,), rows such that those with the same holes follow each other
+    order: Index  # (n,), rows by how many holes they have; those with the same holes follow each other
+    pattern: Index  # (n,), a number for each row that rows with the same holes share
     ends: Index  # (n + 1,), where the columns of each row begin in `columns`
     columns: Index
 
 
 def holes_of(seen: Array) -> Holes:
     missing = ~host(seen).astype(bool)
-    order = np.lexsort(np.packbits(missing, axis=1).T)
-    ends = np.concatenate([[0], np.cumsum(missing.sum(axis=1))])
-    return Holes(seen, order.astype(np.intp), ends.astype(np.intp), np.nonzero(missing)[1].astype(np.intp))
+    count, bits = missing.sum(axis=1), np.packbits(missing, axis=1)
+    order = np.lexsort((*bits.T, count)).astype(np.intp)
+    is_new = (np.diff(bits[order], axis=0, prepend=~bits[order[:1]]) != 0).any(axis=1)
+    pattern = np.empty(len(order), np.intp)
+    pattern[order] = np.cumsum(is_new)
+    ends = np.concatenate([[0], np.cumsum(count)]).astype(np.intp)
+    return Holes(seen, order, pattern, ends, np.nonzero(missing)[1].astype(np.intp))
 
 
 def conditioned(x: Array, holes: Holes, mean: Floats, precision: Floats) -> tuple[Array, Array]:
@@ -43,11 +50,17 @@ def conditioned(x: Array, holes: Holes, mean: Floats, precision: Floats) -> tupl
         return _complete_forms(x, mean, precision)
     if not is_numpy_array(x):
         return conditioned_plain(x, holes, mean, precision)
-    from latens.array.kernels.missing_normals_numba import condition_rows
+    from latens.array.kernels.missing_normals_numba import condition_rows, gaps
 
-    form, volume = np.empty((2, len(x), len(mean)))
-    condition_rows(*_compiled(x, holes, mean, precision), form, volume)
-    return form, volume
+    rows, every = _double(x), np.arange(len(x))
+    (form, volume), (gap, pull) = np.empty((2, len(mean), len(x))), np.empty((2, *x.shape))
+    for k in range(len(mean)):
+        own = precision[min(k, len(precision) - 1)]
+        gaps(rows, every, holes.ends, holes.columns, _double(mean[k]), gap)
+        np.matmul(gap, own, out=pull)
+        np.einsum("nd,nd->n", gap, pull, out=form[k])
+        condition_rows(pull, *_by_pattern(holes), _double(own), form[k], volume[k])
+    return form.T, volume.T
 
 
 def conditioned_plain(x: Array, holes: Holes, mean: Floats, precision: Floats) -> tuple[Array, Array]:
@@ -64,12 +77,20 @@ def completed_sums(x: Array, holes: Holes, mean: Floats, precision: Floats, weig
     """Sums of E[x] (K, D) and E[xx'] (K, D, D) over rows, what is missing being in expectation; weight (n, K)."""
     if not is_numpy_array(x):
         return completed_sums_plain(x, holes, mean, precision, weight)
-    from latens.array.kernels.missing_normals_numba import sum_completed
+    from latens.array.kernels.missing_normals_numba import fill_rows, gaps
 
-    (k, d) = mean.shape
-    first, second = np.zeros((k, d)), np.zeros((k, d, d))
-    weight = np.ascontiguousarray(weight, np.float64)
-    sum_completed(*_compiled(x, holes, mean, precision), weight, first, second)
+    (k_all, d), rows, room = mean.shape, _double(x), np.empty((2, *x.shape))
+    first, second = np.empty((k_all, d)), np.empty((k_all, d, d))
+    for k in range(k_all):
+        order = holes.order[weight[holes.order, k] >= LEAST_MEMBERSHIP]
+        own, centre, heavy = _double(precision[min(k, len(precision) - 1)]), _double(mean[k]), _double(weight[order, k])
+        (gap, pull), full, spread = room[:, : len(order)], rows[order], np.zeros((d, d))
+        gaps(rows, order, holes.ends, holes.columns, centre, gap)
+        np.matmul(gap, own, out=pull)
+        fill_rows(pull, order, *_by_pattern(holes)[1:], centre, own, heavy, full, spread)
+        first[k] = heavy @ full
+        full *= np.sqrt(heavy)[:, None]
+        second[k] = full.T @ full + spread
     below = np.tril_indices(d, -1)
     second[:, below[0], below[1]] = second[:, below[1], below[0]]
     return first, second
@@ -96,11 +117,17 @@ def completed_moments(
     """
     xp = array_namespace(x)
     if is_numpy_array(x):
-        from latens.array.kernels.missing_normals_numba import row_moments
+        from latens.array.kernels.missing_normals_numba import gaps, spread_rows
 
-        first, second = np.zeros((2, *x.shape))
-        shares = (np.ascontiguousarray(part, np.float64) for part in (weight, stretch))
-        row_moments(*_compiled(x, holes, mean, precision), *shares, first, second)
+        rows, order, (gap, first, second) = _double(x), holes.order, np.zeros((3, *x.shape))
+        for k in range(len(mean)):
+            own, centre = _double(precision[min(k, len(precision) - 1)]), _double(mean[k])
+            gaps(rows, order, holes.ends, holes.columns, centre, gap)
+            full, variance = rows[order], np.zeros(x.shape)
+            spread_rows(gap @ own, *_by_pattern(holes), centre, own, full, variance)
+            share, wider = weight[order, k, None], stretch[order, k, None]
+            first[order] += share * full
+            second[order] += share * (full**2 + wider * variance)
     else:
         first, second = xp.zeros_like(x), xp.zeros_like(x)
         for k in range(len(mean)):
@@ -139,9 +166,13 @@ def _complete_forms(x: Array, mean: Floats, precision: Floats) -> tuple[Array, A
     return form, xp.zeros_like(form)
 
 
-def _compiled(x: Array, holes: Holes, mean: Floats, precision: Floats) -> tuple[Array, ...]:
-    rows = np.ascontiguousarray(x, np.float64)
-    return rows, holes.order, holes.ends, holes.columns, np.ascontiguousarray(mean), np.ascontiguousarray(precision)
+def _double(values: Array) -> Floats:
+    return np.ascontiguousarray(values, np.float64)
+
+
+def _by_pattern(holes: Holes) -> tuple[Index, Index, Index, Index]:
+    """What compiled loops ask of the holes: rows in their order, their patterns, and the columns of each."""
+    return holes.order, holes.pattern, holes.ends, holes.columns
 
 
 def _gap_plain(x: Array, holes: Holes, mean: Floats, precision: Floats, k: int) -> tuple[Array, Array, Array, Array]:

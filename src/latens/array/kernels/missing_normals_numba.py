@@ -1,7 +1,9 @@
-"""Compiled conditionals of normal rows with missing entries, one small factor for each row and cluster.
+"""Compiled conditionals of normal rows with missing entries, one small factor for each pattern of holes and cluster.
 
-Rows are visited so that those with the same holes follow each other: they share the factor of their cluster. Scratch is
-in double precision. Serial, and without the GIL, like all kernels.
+Rows come sorted by how many holes they have, and those with the same holes follow each other: they share a factor.
+Factors of several patterns with as many holes lie side by side, so that one instruction works on some of each.
+Products of whole rows with precisions are left to the caller, which has matrix products for them. Scratch is in
+double precision. Serial, and without the GIL, like all kernels.
 """
 
 # mypy: allow-untyped-defs
@@ -12,168 +14,249 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED
+from latens.array.kernels.fastmath_numba import COMPILED, fill, log_normal
+from latens.array.kernels.row_matrices_numba import N_SIDE, subtract_side_products
 
-__all__ = ["condition_rows", "row_moments", "sum_completed"]
+__all__ = ["condition_rows", "fill_rows", "gaps", "spread_rows"]
 
-LEAST_MEMBERSHIP = 1e-20  # of a row's membership: what it adds to a sum is below its rounding
-
-
-@nb.njit(**COMPILED)
-def _same(holes, start, stop, before, until):
-    """Whether two lists of holes, of two rows, are one."""
-    same, a = stop - start == until - before, 0
-    while same and start + a < stop:
-        same, a = holes[start + a] == holes[before + a], a + 1
-    return same
+FEWEST_SIDE = 8  # patterns side by side, however many holes they have
+SIDE_NUMBERS = 2**15  # of the factors side by side, which then stay in the cache that is nearest
 
 
 @nb.njit(**COMPILED)
-def _factor(precision, hole, low):
-    """Cholesky factor of precision[hole, hole] into the lower triangle of `low`; its log determinant."""
-    volume = 0.0
-    for j in range(len(hole)):
-        for i in range(j, len(hole)):
-            rest = precision[hole[i], hole[j]]
-            for m in range(j):
-                rest -= low[i, m] * low[j, m]
-            if i == j:
-                volume += np.log(rest)
-                low[j, j] = np.sqrt(rest)
-            else:
-                low[i, j] = rest / low[j, j]
-    return volume
+def gaps(x, rows, ends, holes, mean, out):
+    """x - mean of these rows, and 0 in their holes, into `out` (m, D)."""
+    for place in range(len(rows)):
+        row, own = rows[place], out[place]
+        one = x[row]
+        for j in range(len(mean)):
+            own[j] = one[j] - mean[j]
+        for at in range(ends[row], ends[row + 1]):
+            own[holes[at]] = 0.0
 
 
 @nb.njit(**COMPILED)
-def _invert(low, h, inner):
-    """(L L')^-1 into `inner`, from the factor L in the lower triangle of `low`, which becomes its inverse."""
-    for j in range(h):
-        low[j, j] = 1.0 / low[j, j]
-        for i in range(j + 1, h):
-            rest = 0.0
-            for m in range(j, i):
-                rest += low[i, m] * low[m, j]
-            low[i, j] = -rest / low[i, i]
+def _side_patterns(begin, rows, pattern, ends, starts):
+    """Where runs of equal patterns start among `rows` from `begin` on, while they have as many holes and there is room.
+
+    Returns the number of runs; starts[number] is where the last of them ends.
+    """
+    h = ends[rows[begin] + 1] - ends[rows[begin]]
+    most = min(N_SIDE, max(FEWEST_SIDE, SIDE_NUMBERS // max(h * h, 1)))
+    side, at, last = 0, begin, -1
+    while at < len(rows) and ends[rows[at] + 1] - ends[rows[at]] == h:
+        own = pattern[rows[at]]
+        if own != last:
+            if side == most:
+                break
+            starts[side], last = at, own
+            side += 1
+        at += 1
+    starts[side] = at
+    return side
+
+
+@nb.njit(**COMPILED)
+def _scratch(rows, ends):
+    """Room for the factors of one pass over rows, of which the last has the most holes: asked for once, since memory
+    that is given back and asked for again takes longer than the factors."""
+    h = ends[rows[-1] + 1] - ends[rows[-1]] if len(rows) else 0
+    return np.empty(max(SIDE_NUMBERS, FEWEST_SIDE * h * h))
+
+
+@nb.njit(**COMPILED)
+def _side_by_side(scratch, h, side):
+    return scratch[: h * h * side].reshape((h, h, side))
+
+
+@nb.njit(**COMPILED)
+def _one_of(matrices, s, out):
+    """One of the matrices side by side, its lower triangle, in a place of its own."""
+    h = len(matrices)
+    alone = out[: h * h].reshape((h, h))
     for i in range(h):
         for j in range(i + 1):
-            rest = 0.0
-            for m in range(i, h):
-                rest += low[m, i] * low[m, j]
-            inner[i, j] = inner[j, i] = rest
+            alone[i, j] = matrices[i, j, s]
+    return alone
 
 
 @nb.njit(**COMPILED)
-def _pull(x, mean, precision, hole, gap, pull):
-    """gap = x - mean, 0 in the holes; pull = precision gap."""
-    d = len(mean)
-    for j in range(d):
-        gap[j] = x[j] - mean[j]
-        pull[j] = 0.0
-    for a in range(len(hole)):
-        gap[hole[a]] = 0.0
-    for i in range(d):
-        size = gap[i]
-        if size != 0.0:
-            line = precision[i]
-            for j in range(d):
-                pull[j] += size * line[j]
+def _factor(precision, rows, starts, ends, holes, low, volume):
+    """Cholesky factors of precision[hole, hole] into the lower triangles of `low` (h, h, side), their diagonals
+    inverted; log determinants into `volume` (side,)."""
+    h, side = len(low), low.shape[2]
+    for i in range(h):
+        for j in range(i + 1):
+            into = low[i, j]
+            for s in range(side):
+                first = ends[rows[starts[s]]]
+                into[s] = precision[holes[first + i], holes[first + j]]
+    fill(0.0, volume)
+    for j in range(h):
+        own = low[j, j]
+        for i in range(j, h):
+            subtract_side_products(low[i, j], low[i], low[j], 0, j)
+        for s in range(side):
+            volume[s] += log_normal(own[s])
+            own[s] = 1.0 / np.sqrt(own[s])
+        for i in range(j + 1, h):
+            other = low[i, j]
+            for s in range(side):
+                other[s] *= own[s]
 
 
 @nb.njit(**COMPILED)
-def condition_rows(x, order, ends, holes, mean, precision, form, volume):
-    """(n, K) each: quadratic form of the observed entries, and log determinant of the precision of the others."""
-    (k_all, d), last = mean.shape, len(precision) - 1
-    low, gap, pull = np.empty((d, d)), np.empty(d), np.empty(d)
-    for k in range(k_all):
-        own, before, until, level = precision[min(k, last)], 0, 0, 0.0
-        for row in order:
-            start, stop = ends[row], ends[row + 1]
-            hole = holes[start:stop]
-            if not _same(holes, start, stop, before, until):
-                level = _factor(own, hole, low)
-                before, until = start, stop
-            _pull(x[row], mean[k], own, hole, gap, pull)
-            total = 0.0
-            for j in range(d):
-                total += gap[j] * pull[j]
-            for i in range(len(hole)):  # less the squares of L^-1 pull in the holes
-                rest = pull[hole[i]]
-                for m in range(i):
-                    rest -= low[i, m] * gap[m]
-                gap[i] = rest / low[i, i]
-                total -= gap[i] * gap[i]
-            form[row, k] = max(total, 0.0)
-            volume[row, k] = level
+def _inverses(precision, rows, starts, side, ends, holes, factors, inverses):
+    """(h, h, side), the inverses of precision[hole, hole] of the patterns that start there."""
+    h = ends[rows[starts[0]] + 1] - ends[rows[starts[0]]]
+    low, inner, total = _side_by_side(factors, h, side), _side_by_side(inverses, h, side), np.empty(side)
+    _factor(precision, rows, starts, ends, holes, low, total)
+    for j in range(h):  # the inverse of each factor, turned, into the upper triangles
+        for i in range(j + 1, h):
+            fill(0.0, total)
+            subtract_side_products(total, low[i], low[j], j, i)
+            other, own = low[j, i], low[i, i]
+            for s in range(side):
+                other[s] = total[s] * own[s]
+    for i in range(h):
+        for j in range(i + 1):
+            fill(0.0, total)
+            subtract_side_products(total, low[i], low[j], i, h)
+            one, turned = inner[i, j], inner[j, i]
+            for s in range(side):
+                one[s] = turned[s] = -total[s]
+    return inner
 
 
 @nb.njit(**COMPILED)
-def _filled(x, mean, precision, inner, hole, gap, pull):
-    """The row with its expected entries in the holes, into `gap`."""
-    _pull(x, mean, precision, hole, gap, pull)
-    for j in range(len(mean)):
-        gap[j] = x[j]
-    for i in range(len(hole)):
-        entry = mean[hole[i]]
-        for j in range(len(hole)):
-            entry -= inner[i, j] * pull[hole[j]]
-        gap[hole[i]] = entry
+def _condition_side(pull, rows, ends, holes, low, level, form, volume):
+    """The forms of rows that have a factor each, less the squares of L^-1 pull, and their log determinants."""
+    h, side = len(low), len(rows)
+    solved, taken = np.empty((h, side)), np.zeros(side)
+    for i in range(h):
+        own, times = solved[i], low[i, i]
+        for s in range(side):
+            own[s] = pull[rows[s], holes[ends[rows[s]] + i]]
+        subtract_side_products(own, low[i], solved, 0, i)
+        for s in range(side):
+            own[s] *= times[s]
+            taken[s] += own[s] * own[s]
+    for s in range(side):
+        form[rows[s]] = max(form[rows[s]] - taken[s], 0.0)
+        volume[rows[s]] = level[s]
 
 
 @nb.njit(**COMPILED)
-def _spread(squares, mass, inner, hole):
-    for i in range(len(hole)):
-        for j in range(i, len(hole)):
-            squares[hole[i], hole[j]] += mass * inner[i, j]
+def _condition_run(pull, rows, ends, holes, low, level, form, volume):
+    """The same of rows that share one factor (h, h)."""
+    h = len(low)
+    solved = np.empty(h)
+    for row in rows:
+        first, taken = ends[row], 0.0
+        for i in range(h):
+            rest = pull[row, holes[first + i]]
+            for m in range(i):
+                rest -= low[i, m] * solved[m]
+            solved[i] = rest * low[i, i]
+            taken += solved[i] * solved[i]
+        form[row] = max(form[row] - taken, 0.0)
+        volume[row] = level
 
 
 @nb.njit(**COMPILED)
-def sum_completed(x, order, ends, holes, mean, precision, weight, first, second):
-    """Adds weight E[x] to `first` (K, D) and weight E[xx'] to the upper triangles of `second` (K, D, D)."""
-    (k_all, d), last = mean.shape, len(precision) - 1
-    low, inner, row_full, pull = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
-    for k in range(k_all):
-        own, before, until, mass = precision[min(k, last)], 0, 0, 0.0
-        sums, squares = first[k], second[k]
-        for row in order:
-            w = weight[row, k]
-            if w < LEAST_MEMBERSHIP:
-                continue
-            start, stop = ends[row], ends[row + 1]
-            hole = holes[start:stop]
-            if not _same(holes, start, stop, before, until):
-                _spread(squares, mass, inner, holes[before:until])
-                _factor(own, hole, low)
-                _invert(low, len(hole), inner)
-                before, until, mass = start, stop, 0.0
-            mass += w
-            _filled(x[row], mean[k], own, inner, hole, row_full, pull)
-            for i in range(d):
-                size, line = w * row_full[i], squares[i]
-                sums[i] += size
-                for j in range(i, d):
-                    line[j] += size * row_full[j]
-        _spread(squares, mass, inner, holes[before:until])
+def condition_rows(pull, rows, pattern, ends, holes, precision, form, volume):
+    """Of one cluster: the quadratic forms of gaps that are 0 in the holes, less what holes take of it, (n,), and the
+    log determinants of the precision of what is missing (n,); pull = precision gap, (n, D)."""
+    starts, begin, scratch = np.empty(N_SIDE + 1, np.intp), 0, _scratch(rows, ends)
+    alone = np.empty(pull.shape[1] ** 2)
+    while begin < len(rows):
+        side = _side_patterns(begin, rows, pattern, ends, starts)
+        h = ends[rows[begin] + 1] - ends[rows[begin]]
+        low, level = _side_by_side(scratch, h, side), np.empty(side)
+        _factor(precision, rows, starts, ends, holes, low, level)
+        if starts[side] - begin == side:
+            _condition_side(pull, rows[begin : begin + side], ends, holes, low, level, form, volume)
+        else:
+            for s in range(side):
+                run = rows[starts[s] : starts[s + 1]]
+                _condition_run(pull, run, ends, holes, _one_of(low, s, alone), level[s], form, volume)
+        begin = starts[side]
 
 
 @nb.njit(**COMPILED)
-def row_moments(x, order, ends, holes, mean, precision, weight, stretch, first, second):
-    """Adds weight E[x] and weight E[x^2] to `first` and `second` (n, D); the spread of the holes is stretched."""
-    (k_all, d), last = mean.shape, len(precision) - 1
-    low, inner, row_full, pull = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
-    for k in range(k_all):
-        own, before, until = precision[min(k, last)], 0, 0
-        for row in order:
-            start, stop = ends[row], ends[row + 1]
-            hole = holes[start:stop]
-            if not _same(holes, start, stop, before, until):
-                _factor(own, hole, low)
-                _invert(low, len(hole), inner)
-                before, until = start, stop
-            _filled(x[row], mean[k], own, inner, hole, row_full, pull)
-            w = weight[row, k]
-            for j in range(d):
-                first[row, j] += w * row_full[j]
-                second[row, j] += w * row_full[j] * row_full[j]
+def _fill_side(pull, begin, rows, ends, holes, mean, inner, full):
+    """Expected entries in the holes of rows that have an inverse each, `full` and `pull` from `begin` on."""
+    h, side = len(inner), len(rows)
+    drive, entry = np.empty((h, side)), np.empty(side)
+    for i in range(h):
+        own = drive[i]
+        for s in range(side):
+            own[s] = pull[begin + s, holes[ends[rows[s]] + i]]
+    for i in range(h):
+        for s in range(side):
+            entry[s] = mean[holes[ends[rows[s]] + i]]
+        subtract_side_products(entry, inner[i], drive, 0, h)
+        for s in range(side):
+            full[begin + s, holes[ends[rows[s]] + i]] = entry[s]
+
+
+@nb.njit(**COMPILED)
+def _fill_run(pull, hole, mean, inner, full):
+    """The same of rows that share one inverse (h, h)."""
+    for row in range(len(pull)):
+        for i in range(len(hole)):
+            entry = mean[hole[i]]
+            for j in range(i + 1):
+                entry -= inner[i, j] * pull[row, hole[j]]
+            for j in range(i + 1, len(hole)):
+                entry -= inner[j, i] * pull[row, hole[j]]
+            full[row, hole[i]] = entry
+
+
+@nb.njit(**COMPILED)
+def _fill(pull, begin, starts, side, rows, ends, holes, mean, inner, alone, full):
+    if starts[side] - begin == side:
+        _fill_side(pull, begin, rows[begin : begin + side], ends, holes, mean, inner, full)
+    else:
+        for s in range(side):
+            first, last = starts[s], starts[s + 1]
+            hole, own = holes[ends[rows[first]] : ends[rows[first] + 1]], _one_of(inner, s, alone)
+            _fill_run(pull[first:last], hole, mean, own, full[first:last])
+
+
+@nb.njit(**COMPILED)
+def fill_rows(pull, rows, pattern, ends, holes, mean, precision, weight, full, squares):
+    """Of one cluster: expected entries in the holes of `full` (m, D), which are `rows` in their order, and the weighted
+    covariances of what is missing onto the upper triangle of `squares` (D, D); pull (m, D), weight (m,)."""
+    starts, begin = np.empty(N_SIDE + 1, np.intp), 0
+    factors, inverses, alone = _scratch(rows, ends), _scratch(rows, ends), np.empty(pull.shape[1] ** 2)
+    while begin < len(rows):
+        side = _side_patterns(begin, rows, pattern, ends, starts)
+        inner = _inverses(precision, rows, starts, side, ends, holes, factors, inverses)
+        _fill(pull, begin, starts, side, rows, ends, holes, mean, inner, alone, full)
+        for s in range(side):
+            mass, hole = 0.0, holes[ends[rows[starts[s]]] : ends[rows[starts[s]] + 1]]
+            for place in range(starts[s], starts[s + 1]):
+                mass += weight[place]
             for i in range(len(hole)):
-                second[row, hole[i]] += w * stretch[row, k] * inner[i, i]
+                into = squares[hole[i]]
+                for j in range(i, len(hole)):
+                    into[hole[j]] += mass * inner[i, j, s]
+        begin = starts[side]
+
+
+@nb.njit(**COMPILED)
+def spread_rows(pull, rows, pattern, ends, holes, mean, precision, full, variance):
+    """Of one cluster: expected entries in the holes of `full` (n, D) and their variances into `variance` (n, D)."""
+    starts, begin = np.empty(N_SIDE + 1, np.intp), 0
+    factors, inverses, alone = _scratch(rows, ends), _scratch(rows, ends), np.empty(pull.shape[1] ** 2)
+    while begin < len(rows):
+        side = _side_patterns(begin, rows, pattern, ends, starts)
+        inner = _inverses(precision, rows, starts, side, ends, holes, factors, inverses)
+        _fill(pull, begin, starts, side, rows, ends, holes, mean, inner, alone, full)
+        for s in range(side):
+            hole = holes[ends[rows[starts[s]]] : ends[rows[starts[s]] + 1]]
+            for place in range(starts[s], starts[s + 1]):
+                for i in range(len(hole)):
+                    variance[place, hole[i]] = inner[i, i, s]
+        begin = starts[side]

@@ -25,6 +25,7 @@ __all__ = [
     "packed_times",
     "side_columns",
     "subtract_products",
+    "subtract_side_products",
     "volume_alone",
 ]
 
@@ -165,7 +166,7 @@ def side_columns(first, second, out):
 
 
 @nb.njit(**COMPILED)
-def _less(total, a, b, first, last):
+def subtract_side_products(total, a, b, first, last):
     """total (side,) less the products of some rows of a and b, four at a time: the total is what is read most."""
     c = first
     while c + 4 <= last:
@@ -214,7 +215,7 @@ def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
         fill(0.0, total)
         for j in range(k):
             for i in range(j, k):
-                _less(both[i, j, :side], both[i], both[j], 0, j)
+                subtract_side_products(both[i, j, :side], both[i], both[j], 0, j)
             own = both[j, j]
             for r in range(side):
                 pivot = own[r]
@@ -228,14 +229,14 @@ def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
         for j in range(k):
             for i in range(j + 1, k):
                 fill(0.0, total[:side])
-                _less(total[:side], both[i], both[j], j, i)
+                subtract_side_products(total[:side], both[i], both[j], j, i)
                 other, own = both[j, i], both[i, i]
                 for r in range(side):
                     other[r] = total[r] * own[r]
         for i in range(k):
             for j in range(i + 1):
                 fill(0.0, total[:side])
-                _less(total[:side], both[i], both[j], i, k)
+                subtract_side_products(total[:side], both[i], both[j], i, k)
                 for r in range(side):
                     total[r] = -total[r]
                 copy(total, spread[i, j, start:stop])
