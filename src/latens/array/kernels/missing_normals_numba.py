@@ -132,7 +132,7 @@ def _inverses(precision, rows, starts, side, ends, holes, factors, inverses):
 def _condition_side(pull, rows, ends, holes, low, level, form, volume):
     """The forms of rows that have a factor each, less the squares of L^-1 pull, and their log determinants."""
     h, side = len(low), len(rows)
-    solved, taken = np.empty((h, side)), np.zeros(side)
+    solved, reduction = np.empty((h, side)), np.zeros(side)
     for i in range(h):
         own, times = solved[i], low[i, i]
         for s in range(side):
@@ -140,9 +140,9 @@ def _condition_side(pull, rows, ends, holes, low, level, form, volume):
         subtract_side_products(own, low[i], solved, 0, i)
         for s in range(side):
             own[s] *= times[s]
-            taken[s] += own[s] * own[s]
+            reduction[s] += own[s] * own[s]
     for s in range(side):
-        form[rows[s]] = max(form[rows[s]] - taken[s], 0.0)
+        form[rows[s]] = max(form[rows[s]] - reduction[s], 0.0)
         volume[rows[s]] = level[s]
 
 
@@ -152,14 +152,14 @@ def _condition_run(pull, rows, ends, holes, low, level, form, volume):
     h = len(low)
     solved = np.empty(h)
     for row in rows:
-        first, taken = ends[row], 0.0
+        first, reduction = ends[row], 0.0
         for i in range(h):
             rest = pull[row, holes[first + i]]
             for m in range(i):
                 rest -= low[i, m] * solved[m]
             solved[i] = rest * low[i, i]
-            taken += solved[i] * solved[i]
-        form[row] = max(form[row] - taken, 0.0)
+            reduction += solved[i] * solved[i]
+        form[row] = max(form[row] - reduction, 0.0)
         volume[row] = level
 
 
