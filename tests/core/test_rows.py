@@ -9,8 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from latens.core import Rows, Source, blocks
-from latens.estimators.rows.sampling import distinct, sample_rows, stacked
-from latens.estimators.rows.source_sampling import sample_source
+from latens.estimators.rows.sampling import distinct, sample_rows, sample_source, stacked
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.inference.sweep import serial_sweep

@@ -362,9 +362,16 @@ ESTIMATORS = (
     Mutant(
         "the sample does not see weights",
         "estimators/rows/sampling.py",
-        "mass = np.cumsum(weight[order])",
-        "mass = np.arange(1.0, len(order) + 1)",
+        'np.cumsum(self.entries["weight"][order])',
+        "np.arange(1.0, len(order) + 1)",
         "tests/estimators/rows/test_units_and_sampling.py",
+    ),
+    Mutant(
+        "rows of large hash are left out of the sketch before it is full",
+        "estimators/rows/sampling.py",
+        "return entries if len(self.entries) < SKETCH else entries[",
+        "return entries[",
+        "tests/estimators/rows/test_sampling.py",
     ),
     Mutant(
         "missing entries take part in the unit of the rows",

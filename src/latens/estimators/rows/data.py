@@ -19,9 +19,8 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept, blocks
 from latens.estimators.frames.row_labels import in_row_order
-from latens.estimators.rows.sampling import chosen_rows, sample_rows
+from latens.estimators.rows.sampling import badly_explained_rows, chosen_rows, sample_rows, sample_source
 from latens.estimators.rows.source_checks import check_source
-from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
 from latens.estimators.rows.units import Units, column_sizes, exponents_of
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied, with_known
 from latens.inference.search.surprise import badly_explained

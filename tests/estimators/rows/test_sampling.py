@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
-from latens.estimators.rows import source_sampling
-from latens.estimators.rows.sampling import sample_rows
-from latens.estimators.rows.source_sampling import sample_source
+from latens.estimators.rows import sampling
+from latens.estimators.rows.sampling import sample_rows, sample_source
 from latens.estimators.rows.units import Units
 from latens.scale.scan import as_rows, scan
 
@@ -41,16 +40,33 @@ def test_blocks_and_order_do_not_change_the_sample(kind: str, block_rows: int) -
 
 
 def test_above_the_sketch_the_sample_still_follows_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_sampling, "SKETCH", 300)
+    monkeypatch.setattr(sampling, "SKETCH", 300)
     x = table("plain")
-    samples = [sample_source(in_blocks(rows, size), 100).x for rows, size in [(x, 50), (x[::-1].copy(), 333)]]
-    np.testing.assert_array_equal(samples[0], samples[1])
-    assert {tuple(row) for row in samples[0]} <= {tuple(row) for row in x}
-    assert np.abs(samples[0].mean(axis=0) - x.mean(axis=0)).max() < 0.35
+    one, other = (sample_source(in_blocks(rows, size), 100).x for rows, size in [(x, 50), (x[::-1].copy(), 333)])
+    np.testing.assert_array_equal(one, other)
+    assert {tuple(row) for row in one} <= {tuple(row) for row in x}
+    assert np.abs(one.mean(axis=0) - x.mean(axis=0)).max() < 0.35
+
+
+@pytest.mark.parametrize("kind", ["plain", "holes", "repeated", "weighted"])
+@pytest.mark.parametrize("rows_at_once", [64, 333, 2000])
+def test_above_the_sketch_memory_and_blocks_choose_alike(
+    monkeypatch: pytest.MonkeyPatch, kind: str, rows_at_once: int
+) -> None:
+    monkeypatch.setattr(sampling, "SKETCH", 20 if kind == "repeated" else 300)
+    monkeypatch.setattr(sampling, "ROWS_AT_ONCE", rows_at_once)
+    x = table("plain" if kind == "weighted" else kind)
+    weight = np.random.default_rng(4).integers(0, 3, len(x)).astype(float) if kind == "weighted" else None
+    whole, order = as_rows(x), np.random.default_rng(2).permutation(len(x))
+    here = sample_rows(Rows(whole.x, whole.seen, whole.weight if weight is None else weight), 100)
+    counted = np.column_stack([x, np.ones(len(x)) if weight is None else weight])[order]
+    there = sample_source(scan(counted, weights=3, columns=[0, 1, 2], block_rows=128).source(), 100)
+    np.testing.assert_array_equal(here.x, there.x)
+    np.testing.assert_array_equal(here.mask + 0 * here.x, there.mask + 0 * there.x)
 
 
 def test_rows_whose_hashes_are_alike_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_sampling, "_mixed", lambda values: np.zeros(len(values), np.uint64))
+    monkeypatch.setattr(sampling, "_mixed", lambda values: np.zeros(len(values), np.uint64))
     x = table("repeated")
     np.testing.assert_array_equal(sample_source(in_blocks(x, 128), 256).x, sample_rows(as_rows(x), 256).x)
 
