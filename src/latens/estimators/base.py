@@ -61,27 +61,27 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     Attributes
     ----------
     elbo_ : float
-        Lower bound of the log evidence of all rows, in nats and in the units of the data, all constants in.
+        Lower bound of the log evidence of all rows, in nats and in the units of the data, with all constants.
     elbo_history_ : array (n_iter_,)
         The bound after each iteration.
     trace_ : tuple of Iteration
-        What callbacks were given at each iteration: the bound, its terms by name, seconds and the number of components.
+        What callbacks receive at each iteration: the bound, its terms by name, seconds and the number of components.
     n_iter_ : int
-        Iterations of the start that was kept, moves included.
+        Number of iterations of the start that was kept, moves included.
     converged_ : bool
         Whether the gain of the bound fell below `tol`.
     posterior_ : Posterior
-        The variational posterior of the global unknowns, of the published components, in the units of the model.
+        The variational posterior of the parameters of the published components, in the units of the model.
     n_components_ : int
-        Components that are published, the most important first.
+        Number of published components; the most important is the first.
     share_ : array (K,)
-        How much each of them matters: its share of the variance, or how often it is used.
+        Importance of each component: its share of the variance, of the rows or of the ones.
     score_is_bound_ : bool
         Whether `score_samples` is a lower bound of the log density instead of the density itself.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : array of str (D,)
-        Their names, where X had some.
+        Their names, if X had names.
     component_names_ : array of str (K,)
         Names that `set_component_names` gave.
     warnings_ : list of WarningRecord

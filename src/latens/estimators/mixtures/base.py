@@ -122,15 +122,15 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     Attributes
     ----------
     components_ : array (K, D)
-        `means_`, under the name that other estimators have for what a component is like.
+        `means_`, under the name that other estimators use for the parameters of a component.
     n_parameters_ : int
-        Free parameters, of the weights and of all clusters.
+        Number of free parameters, of the weights and of all clusters.
     entropy_ : float
-        How well clusters are distinguished: 1 less the entropy of the memberships over its largest value, from 0 to 1.
+        Certainty of the memberships, from 0 to 1: 1 minus the entropy of the memberships over its largest value.
     classification_table_ : Table
         For each cluster: rows assigned to it, and the mean probability of each cluster among them.
     classification_ : array (K, K)
-        Rows assigned to a cluster, by the clusters they may be of; counts.
+        Rows assigned to each cluster, by the clusters that they may belong to; counts.
     membership_entropy_ : float
         Entropy of the memberships, summed over all rows, in nats.
     """
