@@ -268,8 +268,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         return_cov : bool
             Whether to return covariances instead.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------

@@ -72,11 +72,11 @@ class KnownCodes(FitSearch):
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
         known : array of shape (n, K), optional
-            Codes of rows that are known: 0, 1, or NaN (also -1) where they are not. Components are then those of its
-            columns, in their order, and none is added, merged or taken out; `n_components` above K leaves room for
+            Known codes of rows: 0, 1, or NaN (also -1) for unknown ones. Components are then those of its
+            columns, in their order, and none is added, merged or deleted; `n_components` above K allows for
             others. `elbo_` is a bound on the log probability of rows and known codes together.
         checkpoint : path, optional
-            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
+            A folder from which a killed or interrupted fit continues, with the same result.
 
         Returns
         -------

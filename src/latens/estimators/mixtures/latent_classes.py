@@ -264,7 +264,7 @@ class LatentClassAnalysis(ClassAnswers):
             name of a column of X, a data frame, which is then no feature; or "total", what a row shows of all counts.
             Of files, name the column in `latens.scan`. All answers then take it too.
         checkpoint : path, optional
-            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
+            A folder from which a killed or interrupted fit continues, with the same result.
 
         Returns
         -------

@@ -199,8 +199,8 @@ class NoisyICA(VariationalTransformer):
         return_std : bool
             Whether to return standard deviations, too.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class NoisyICA(VariationalTransformer):
         Parameters
         ----------
         n_samples : int
-            How many rows.
+            Number of rows.
         globals : "each" or "shared"
             Whether each row has its own draw of the global unknowns, or all share one.
 
