@@ -144,7 +144,7 @@ class RegressionUncertainty:
         X : array of shape (n, D), optional
             The rows of the fit; other rows are refused. They are not needed: the fit keeps their sums, which suffice.
         level : float
-            The probability an interval is meant to hold.
+            Nominal coverage of the intervals.
         method : "auto", "response", "gibbs" or "mean-field"
             All but the last integrate out the precisions that were not given, which leaves mixtures of Student-t
             distributions; "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is
