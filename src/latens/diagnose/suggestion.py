@@ -353,7 +353,7 @@ def _verdict(
             )
             errors = f"come within {CLEAR_ERRORS:g} standard errors of it ({n_cells:,} cells)"
             return _Verdict(f"No clear winner: {words} {errors}.", leader=names[near[0]])
-        words = "no structure fills hidden cells clearly better than columns that have nothing to do with each other"
+        words = "no structure fills hidden cells clearly better than independent columns"
         return _Verdict(f"Nothing: {words} ({n_cells:,} cells).", nothing=True)
     rivals = [i for i, one in enumerate(scored) if i != top and (one.is_baseline or one.is_structure)]
     near = [i for i in rivals if not clearly_above(top, i)]

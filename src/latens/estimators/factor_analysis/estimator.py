@@ -361,9 +361,9 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                 names = self._feature_names()[list(self._units.unseen)]
                 warn(
                     NeverSeen(
-                        f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
-                        "is a guess from the other columns.",
-                        "Drop them, or look why they are empty.",
+                        f"column(s) {', '.join(map(str, names[:8]))} of X contain only NaN; their estimates "
+                        "are a guess from the other columns.",
+                        "Drop them, or check why they are empty.",
                     )
                 )
             if not self._as_printed:

@@ -314,8 +314,8 @@ class GaussianMixture(MixtureEstimator):
         names = self._feature_names()
         warn(
             DoubtfulScale(
-                f"columns spread unequally within clusters, {names[wide]} {times:.3g} times as far as {names[narrow]}, "
-                f"and spherical clusters spread alike in all: {k} were found, where about {q.n_components} would do "
+                f"standard deviations within clusters differ, {names[wide]} {times:.3g} times {names[narrow]}, but "
+                f"spherical clusters have one for all columns: {k} were found, where about {q.n_components} suffice "
                 "with a variance for each column.",
                 "Choose covariance_type='diag'.",
             )

@@ -576,7 +576,7 @@ class LatentClassAnalysis(ClassAnswers):
         if k > 1 and set(self.columns_.kinds) == {"bernoulli"} and d < 2 * k - 1:
             warn(
                 NotIdentified(
-                    f"{d} columns of 0 and 1 do not tell {k} classes apart: other classes explain the rows as well.",
+                    f"{d} columns of 0 and 1 do not identify {k} classes: other classes explain the rows equally well.",
                     f"Give {2 * k - 1} columns or more, or ask for at most {(d + 1) // 2} classes.",
                 )
             )

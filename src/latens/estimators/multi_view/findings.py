@@ -134,8 +134,8 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
     if narrow and len(layout.views) > 1 and not (by_kind or are_kinds(layout.views)):
         warn(
             OneFeatureViews(
-                f"view(s) {listed(narrow)} have one feature each: a factor that is that feature explains all of it, "
-                "and views count alike.",
+                f"view(s) {listed(narrow)} have one feature each: a factor that equals this feature "
+                "explains the whole view, and all views count alike.",
                 "Put the feature into another view, or leave it out and ask `associate` about it afterwards.",
             )
         )
@@ -251,8 +251,8 @@ def doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> N
                     continue
                 warn(
                     FollowsTotals(
-                        f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
+                        f"factor {factor} almost equals the row totals of view {view.name!r} (correlation above "
                         f"{TOTALS}): how much was measured in each sample, rather than what.",
-                        "Divide the rows of the view by their size factors, or take it for what it is.",
+                        "Divide the rows of the view by their size factors, or interpret the factor as the total.",
                     )
                 )
