@@ -68,27 +68,27 @@ class ViewFindings:
         return {"intercepts": self.layout_.groups, "covariate_coefficients": covariates}
 
     def inclusion_probabilities(self, X: Any, **fit_params: Any) -> dict[str, Floats]:
-        """How probable it is that each feature belongs to each factor, asked of the rows anew.
+        """Probability that each feature belongs to each factor, computed again from the samples of the fit.
 
-        `inclusion_` is what the fit itself believes: of counts it says too little, since the fit bounds their
-        likelihood by one that is several times as narrow. Here codes and loadings are drawn one given the other from
-        where the fit ended, a few hundred times, so that what is not known of axes, codes, sizes of loadings and the
-        share of features that belong to a factor is counted, too: a few tenths of a second, a second for yes/no
-        entries. In tables of more than some hundred thousand entries, and of weighted samples, each feature is judged
-        by itself instead, by its likelihood and by factor values that it had no part in, with axes as they are. Of a
-        factor that the samples do not show, it is the share of features that it may have unseen.
+        `inclusion_` is the probability in the fit itself: it is too low for counts, whose likelihood the fit bounds by
+        a parabola that is several times as narrow. Here factor values and loadings are drawn given each other, in a
+        few hundred sweeps from the fit, so that the uncertainty of axes, factor values, sizes of loadings and of the
+        share of features in a factor is included: a few tenths of a second, a second for yes/no entries. In tables
+        with more than some hundred thousand entries, and for weighted samples, each feature is judged by itself
+        instead, by its likelihood and by factor values computed without this feature, with axes as in the fit. For a
+        factor that the samples do not show, it is the share of features that the factor may have without being seen.
 
         Parameters
         ----------
         X : as given to `fit`
             The same samples.
         **fit_params
-            What `fit` was given besides X, such as `groups` or `sample_weight`.
+            Other arguments of `fit`, such as `groups` or `sample_weight`.
 
         Returns
         -------
         dict of ndarray
-            (K, D_m) by view, like `inclusion_`. Of Student's t, and where every feature belongs to every factor, they
+            (K, D_m) by view, like `inclusion_`. For "student" views, and if every feature belongs to every factor, they
             are those of the fit.
         """
         check_is_fitted(self)
