@@ -146,7 +146,7 @@ def stability(
     X, fit_params = _columns_aside(model, X, fit_params)
     n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
     if n < FEWEST_ROWS:
-        raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
+        raise ValueError(f"X has {n} rows; halves need at least {FEWEST_ROWS} rows each.")
     with keeping_journals(checkpoint):
         return _compared(model, X, int(n_samples) // 2, rng, budget, beside_rows(X, fit_params))
 

@@ -334,7 +334,7 @@ class Answers(Intervals, TransformerMixin):
         check_is_fitted(self)
         if X is None:
             raise ValueError(
-                "a fit does not keep the codes of its rows; give them beside what is known of them: "
+                "a fit does not store the codes of its rows; give X together with the metadata: "
                 "model.associate(metadata, X)."
             )
         return np.asarray(host(self.transform(X, **beside))), labels_of(X)

@@ -210,7 +210,9 @@ def _probabilities(given: Any) -> Floats:
     if p.ndim == 1:
         p = np.column_stack([1 - p, p])
     if p.ndim != 2 or p.size == 0 or not ((p >= 0) & (p <= 1)).all() or (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
-        raise ValueError(f"probabilities of shape {p.shape} are none; expected rows (N, C) from 0 to 1 that sum to 1.")
+        raise ValueError(
+            f"these are not probabilities (shape {p.shape}); expected rows (N, C) from 0 to 1 that sum to 1."
+        )
     return p
 
 

@@ -183,7 +183,7 @@ def _numbers(known: Any, n_axes: int, n_rows: int, expected: str) -> Floats:
 
 def _check_some(given: Any) -> None:
     if not given.any():
-        raise ValueError("known tells nothing: every entry is NaN or -1. Leave it out, or tell some.")
+        raise ValueError("known has no known entry: every entry is NaN or -1. Leave it out, or give some codes.")
 
 
 def _widened(codes: Floats, n_components: int | None, rest: float) -> Floats:
@@ -192,5 +192,5 @@ def _widened(codes: Floats, n_components: int | None, rest: float) -> Floats:
     if n_components is None or n_components == k:
         return codes
     if n_components < k:
-        raise ValueError(f"known tells of {k} components, n_components={n_components}; give {k} or more, or None.")
+        raise ValueError(f"known has {k} components, but n_components={n_components}; give {k} or more, or None.")
     return np.concatenate([codes, np.full((len(codes), n_components - k), rest)], axis=1)

@@ -288,7 +288,7 @@ class RegressionUncertainty:
             raise ValueError(
                 f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}; or its columns "
                 "have other sums of squares and products. Give X and sample_weight as given to fit, or neither: the "
-                "sums of the fit tell all."
+                "sums of the fit suffice."
             )
 
 
