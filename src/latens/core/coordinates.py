@@ -114,18 +114,15 @@ class Chart:
 
     @cached_property
     def rounding(self) -> Floats:
-        """(P,), how far a coordinate goes when the number behind it is rounded: far where a chance is next to 1.
+        """(P,), how far a coordinate goes from a number to the next that there is: far where a chance is next to 1.
 
         >>> from latens.families.beta import Beta
-        >>> Chart(Beta(np.array([2.0]), np.array([1.0]))).rounding.max() < 1e-15
+        >>> bool(Chart(Beta(np.array([2.0]), np.array([1.0]))).rounding.max() < 1e-15)
         True
         """
-        eps = float(np.finfo(float).eps)
-        parts = [
-            eps / (1 - leaf.value[_inside(leaf.value)]) if leaf.domain == "unit" else np.full(leaf.size, eps)
-            for leaf in self._leaves
-        ]
-        return np.concatenate([np.zeros(0), *parts])
+        with np.errstate(divide="ignore"):
+            parts = [np.ravel(leaf.find(np.nextafter(leaf.value, np.inf))) for leaf in self._leaves]
+        return np.abs(np.concatenate([np.zeros(0), *parts]))
 
     def pulled(self, coordinates: Floats, slopes: Mapping[str, Any]) -> Floats:
         """(P,), derivatives by the coordinates, there, of what has these by the fields; those not named are 0."""

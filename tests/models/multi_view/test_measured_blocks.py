@@ -44,7 +44,7 @@ def test_blocks_begun_ahead_change_no_bit(holes: bool, monkeypatch: pytest.Monke
     asked_early = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, sample_weight=weight)
     assert np.array_equal(asked_early.elbo_history_, plain.elbo_history_)
     assert all(np.array_equal(asked_early.components_[name], plain.components_[name]) for name in views)
-    assert np.mean(used) > 0.3  # other steps begin elsewhere: after moves, leaps and longer steps
+    assert np.mean(used) > 0.25  # other steps begin elsewhere: after moves, leaps and longer steps
 
 
 def test_what_was_begun_for_another_posterior_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,8 +215,9 @@ def _first_better(
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
         trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
-        alike = trial.state.q.n_components == fit.state.q.n_components
-        margin = max(least * len(trial.trace) if slow else least, least_alike) if alike else least
+        margin = least
+        if (slow or least_alike) and trial.state.q.n_components == fit.state.q.n_components:
+            margin = max(least * len(trial.trace) if slow else least, least_alike)
         if trial.elbo > fit.elbo + margin and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):
