@@ -18,6 +18,7 @@ from latens.errors import MissingCodes, OrderAssumed, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
+from latens.intake.layouts import looks_long
 from latens.intake.marks import MISSING_MARKS, NONE_WORDS, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import as_read, declares_levels, is_enumeration, level_text, logged_columns, was_read
@@ -125,6 +126,7 @@ def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Enco
     chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
     raw = RawTable.of_frame(X)
     if not was_read(X):
+        _refuse_long(raw)
         for_all = dict.fromkeys(raw.names, given) if isinstance(given, str) else {}
         numbers = [name for name, kind in (chosen or for_all).items() if kind not in LEVEL_WORDS]
         raw = raw.with_codes_as_levels(X, but=numbers)
@@ -160,6 +162,14 @@ def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Enco
     _doubt_order(X, [column for column in steps if column.name not in scales], raw.levels)
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(used_columns), X), kinds | ordinal
+
+
+def _refuse_long(raw: RawTable) -> None:
+    if looks_long(raw):
+        raise ValueError(
+            f"X looks like a long table, one line per value ({', '.join(raw.names)}): fit "
+            "latens.read(X, format='long') in its place, or latens.read(X, format='matrix') if each line is a sample."
+        )
 
 
 def _remedies(X: Any, raw: RawTable, unused: Sequence[Column], texts: Sequence[str]) -> list[str]:
