@@ -94,6 +94,28 @@ def test_views_whose_row_names_hardly_agree_are_doubted() -> None:
 
 
 @pytest.mark.extras
+def test_names_of_samples_in_two_spellings_are_told_beside_transposed_views() -> None:
+    given = frames()
+    given["view1"].columns = [*given["view0"].columns[: given["view1"].shape[1] - 1], "other"]
+    given["view1"].index = [f"TCGA-s{i}" for i in range(40)]
+    words = (
+        r"such as 'TCGA-s0' in 'view1' and 's0' in 'view0'.*pass v\.T, or, if rows are samples, spell their names alike"
+    )
+    with pytest.raises(ValueError, match=words):
+        fit(given)
+
+
+@pytest.mark.extras
+def test_views_that_share_their_columns_and_few_rows_may_be_transposed() -> None:
+    given = frames()
+    turned = {name: frame.T for name, frame in given.items()}
+    turned["view1"].index = [*turned["view0"].index[:2], *map("only{}".format, range(len(turned["view1"]) - 2))]
+    turned["view0"] = turned["view0"].iloc[:, :30]
+    with pytest.warns(FewSharedRows, match=r"If the columns \('s0', 's1' and 28 more\) are samples, pass v\.T of each"):
+        latens.MultiViewFactorAnalysis(1, max_iter=2, random_state=0).fit(turned)
+
+
+@pytest.mark.extras
 def test_a_view_of_few_of_the_samples_is_no_cause_for_doubt() -> None:
     given = frames()
     given["view1"] = given["view1"].iloc[:10]
