@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.errors import ConstantColumns, FollowsTotals
+from latens.errors import ConstantColumns, FollowsTotals, NeverSeen
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
@@ -166,6 +166,7 @@ class ViewStreams(VariationalTransformer):
             warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
             if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
+                warnings.simplefilter("ignore", NeverSeen)
                 warnings.simplefilter("ignore", FollowsTotals)
             self._fit_views(fitted, chosen, remembered=table if first and not enough else None, in_stream=True)
         if enough:
