@@ -157,3 +157,12 @@ def test_two_levels_that_have_an_order_keep_it() -> None:
             pd.DataFrame({"size": size, "x": rng.normal(size=60)})
         )
     assert model.profiles_["of"][0] == "P(high)"
+
+
+def test_names_of_columns_as_groups_or_covariates_are_refused_with_what_to_type() -> None:
+    X, model = visits(), latens.MultiViewFactorAnalysis(1, **QUICK)
+    with pytest.raises(ValueError, match=r"fit\(X\.drop\(columns=\['months'\]\), groups=X\['months'\]\)\.$"):
+        model.fit(X, groups="months")
+    for given in ("age", ["age"]):
+        with pytest.raises(ValueError, match=r"fit\(X\.drop\(columns=\['age'\]\), covariates=X\[\['age'\]\]\)\.$"):
+            model.fit(X, covariates=given)

@@ -292,7 +292,10 @@ def _doubt_groups(sizes: Counter[Any]) -> None:
 def _from_obs(column: str, tables: Sequence[Any], names: tuple[str, ...] | None) -> list[Any]:
     """Labels from the annotations of the rows; the first table that has one for a row gives it."""
     if not tables or names is None:
-        raise ValueError(f"groups={column!r} names a column of .obs, which only AnnData and MuData have; give labels.")
+        raise ValueError(
+            f"groups={column!r} names a column of .obs, which only AnnData and MuData have; give labels. If it is a "
+            f"column of X: fit(X.drop(columns=[{column!r}]), groups=X[{column!r}])."
+        )
     having = [table for table in tables if column in table.columns]
     if not having:
         there = dict.fromkeys(str(name) for table in tables for name in table.columns)
