@@ -94,6 +94,22 @@ def test_views_whose_row_names_hardly_agree_are_doubted() -> None:
 
 
 @pytest.mark.extras
+@pytest.mark.parametrize(("kind", "to_pandas"), [("pandas", ""), ("polars", r"\.to_pandas\(\)")])
+def test_a_column_of_names_is_no_feature_and_may_become_row_names(kind: str, to_pandas: str) -> None:
+    polars, given = pytest.importorskip("polars"), {}
+    for name, frame in frames().items():
+        frame = frame.iloc[:: 2 - (name == "view0")].rename_axis("patient").reset_index()
+        given[name] = polars.from_pandas(frame) if kind == "polars" else frame
+    words = (
+        rf"column 'patient' of view 'view0' .* such as 's0'.*: view{to_pandas}\.set_index\('patient'\); else drop it"
+    )
+    with pytest.raises(ValueError, match=words):
+        fit(given)
+    texts = {name: frame.astype(str) for name, frame in frames().items()}
+    assert fit(texts).elbo_ == pytest.approx(fit(frames()).elbo_)
+
+
+@pytest.mark.extras
 def test_names_of_samples_in_two_spellings_are_told_beside_transposed_views() -> None:
     given = frames()
     given["view1"].columns = [*given["view0"].columns[: given["view1"].shape[1] - 1], "other"]
