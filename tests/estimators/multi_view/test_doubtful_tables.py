@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.errors import AbsentColumns, EmptyRows, FewSharedRows, GroupsOfOne, OneFeatureViews
+from latens.errors import AbsentColumns, EmptyRows, FewSharedRows, GroupsOfOne, OneFeatureViews, TwoMeanings
 
 QUICK = {"random_state": 0, "max_iter": 30}
 
@@ -91,6 +91,25 @@ def test_views_whose_row_names_hardly_agree_are_doubted() -> None:
     with pytest.warns(FewSharedRows, match=r"6 of the 40 row names of view 'view0' stand in another view") as records:
         fit(given)
     assert "Compare the spelling, such as 's6' here and 'S10' there." in str(records[0].message)
+
+
+def test_a_factor_that_is_another_one_where_a_view_is_missing_is_told() -> None:
+    rng, n = np.random.default_rng(0), 120
+    of_protein, of_rna = rng.normal(size=(2, n, 1))
+    protein = 3 * of_protein @ rng.normal(size=(1, 30)) + rng.normal(size=(n, 30))
+    rna = of_rna @ rng.normal(size=(1, 20)) + rng.normal(size=(n, 20))
+    hidden, protein[:50] = protein[:50].copy(), np.nan
+    views = {"protein": protein, "rna": rna}
+    model = latens.MultiViewFactorAnalysis(1, sparse_loadings=False, moves=False, random_state=0)
+    words = r"factor\(s\) 0 vary 2\.\d times as much in the 50 samples that lack view 'protein'.*Raise n_components"
+    with pytest.warns(TwoMeanings, match=words):
+        model.fit(views)
+    filled = model.impute(views)["protein"][:50]
+    assert np.mean((filled - hidden) ** 2) > 2 * np.mean((hidden - np.nanmean(protein, axis=0)) ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoMeanings)
+        model.set_params(n_components=2).fit(views)
+        model.set_params(n_components=1).fit({name: table[50:] for name, table in views.items()})
 
 
 @pytest.mark.extras
