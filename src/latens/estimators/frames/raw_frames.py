@@ -19,7 +19,7 @@ from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
 from latens.intake.layouts import looks_long
-from latens.intake.marks import MISSING_MARKS, NONE_WORDS, plain_number
+from latens.intake.marks import FALSE_WORDS, MISSING_MARKS, NONE_WORDS, TRUE_WORDS, are_truths, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import as_read, declares_levels, is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, tell_codes, tell_several_ways, treat, word_among_numbers
@@ -426,8 +426,14 @@ def _cell(number: float, names: tuple[str, ...], known: Any, own: Mapping[str, A
     name = names[int(np.clip(round(float(number)), 0, len(names) - 1))]
     if name in own:
         return own[name]
+    if are_truths(names):  # in whatever words this column has them
+        word = next((word for word in own if word.casefold() in (FALSE_WORDS, TRUE_WORDS)[names.index(name)]), None)
+        if word is not None:
+            return own[word]
+        if isinstance(known, int | float | np.bool_):
+            return type(known)(names.index(name))
     if isinstance(known, bool | np.bool_):
-        return name.casefold() in ("true", "1")
+        return name.casefold() in TRUE_WORDS
     if isinstance(known, bytes):
         return name.encode()
     is_number = isinstance(known, int | float) and plain_number(name) is not None
