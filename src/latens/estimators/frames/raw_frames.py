@@ -333,11 +333,29 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
+        filled = _column_of(series, cells)
         if pandas:
-            out[key] = type(series)(cells, index=series.index, dtype=series.dtype)
+            out[key] = filled
         else:
-            out = out.with_columns(type(series)(key, cells, dtype=series.dtype))
+            out = out.with_columns(filled)
     return out
+
+
+def _column_of(series: Any, cells: list[Any]) -> Any:
+    """A column of the type of another; of that of its cells where the other cannot hold them.
+
+    A column of words without any value arrives as one of numbers, all of them NaN.
+    """
+    if hasattr(series, "iloc"):
+        try:
+            return type(series)(cells, index=series.index, dtype=series.dtype)
+        except (TypeError, ValueError):
+            return type(series)(cells, index=series.index)
+    try:
+        return type(series)(series.name, cells, dtype=series.dtype)
+    except TypeError:
+        words = any(isinstance(cell, str) for cell in cells)  # polars has no cells of two types
+        return type(series)(series.name, [level_text(cell) for cell in cells] if words else cells)
 
 
 def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
