@@ -53,6 +53,7 @@ __all__ = [
     "StillSnapshots",
     "StreamChanged",
     "TableRefused",
+    "TwoMeanings",
     "UnknownGroups",
     "UnseenLevels",
     "UnusedColumns",
@@ -159,6 +160,10 @@ class NotSettled(LatensWarning):
 
 class FollowsTotals(LatensWarning):
     """A factor is almost equal to the row totals of a view: it describes how much was measured."""
+
+
+class TwoMeanings(LatensWarning):
+    """A factor is one thing in samples that have a view, and another in those that lack it."""
 
 
 class SourcesTooLight(LatensWarning):

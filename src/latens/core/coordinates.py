@@ -122,7 +122,7 @@ class Chart:
         """
         with np.errstate(divide="ignore"):
             parts = [np.ravel(leaf.find(np.nextafter(leaf.value, np.inf))) for leaf in self._leaves]
-        return np.abs(np.concatenate([np.zeros(0), *parts]))
+        return np.asarray(np.abs(np.concatenate([np.zeros(0), *parts])))
 
     def pulled(self, coordinates: Floats, slopes: Mapping[str, Any]) -> Floats:
         """(P,), derivatives by the coordinates, there, of what has these by the fields; those not named are 0."""

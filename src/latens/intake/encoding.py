@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from latens.errors import AbsentColumns, TableRefused, UnseenLevels, warn
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
-from latens.intake.marks import NONE_WORDS
+from latens.intake.marks import FALSE_WORDS, NONE_WORDS, TRUE_WORDS, are_truths
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import Reading
@@ -438,6 +438,8 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     """(n,) the number of each row's level, NaN where it is missing or was never seen."""
     at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
     at |= {level: float(i) for i, level in enumerate(column.levels)}
+    if are_truths(column.levels):  # True or 1 says what "yes" said at the fit
+        at = dict.fromkeys(FALSE_WORDS, 0.0) | dict.fromkeys(TRUE_WORDS, 1.0) | at
     texts = list(_level_texts(column, values))
     reading = column.reading if column.is_written else None
     found = np.array([np.nan if text is None else _level_number(text, at, reading) for text in texts])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 __all__ = [
+    "FALSE_WORDS",
     "MISSING_MARKS",
     "NONE_WORDS",
+    "TRUE_WORDS",
     "are_codes",
     "are_dates",
+    "are_truths",
     "is_absent",
     "is_missing_mark",
     "plain_number",
@@ -42,6 +45,8 @@ NONE_WORDS = (
     "none",
     "NONE",
 )  # missing among numbers; among words mostly a level of its own, such as no airbags
+TRUE_WORDS = frozenset({"yes", "y", "true", "t", "1", "on", "present", "positive", "pos", "+", "ja", "oui", "si", "x"})
+FALSE_WORDS = frozenset({"no", "n", "false", "f", "0", "off", "absent", "negative", "neg", "nein", "non"})
 _MARK_SET = frozenset((*MISSING_MARKS, *NONE_WORDS))
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(
@@ -50,6 +55,15 @@ _DATE = re.compile(
 )
 _ENOUGH_DATES = 0.9  # share of the texts of a column
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "-infinity", "+infinity"}
+
+
+def are_truths(levels: Sequence[str]) -> bool:
+    """Whether two levels, in their order, are words for no and for yes.
+
+    >>> are_truths(("no", "yes")), are_truths(("False", "True")), are_truths(("0", "1")), are_truths(("no", "maybe"))
+    (True, True, True, False)
+    """
+    return len(levels) == 2 and levels[0].casefold() in FALSE_WORDS and levels[1].casefold() in TRUE_WORDS
 
 
 def is_missing_mark(cell: str) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from latens.errors import MissingCodes, MixedNumbers, TableRefused, warn
 from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.kind_guess import COUNT_REACH, MOST_LEVELS, count_kind, how_rows_are_numbered, too_many_levels
-from latens.intake.marks import NONE_WORDS, are_dates, plain_number
+from latens.intake.marks import NONE_WORDS, TRUE_WORDS, are_dates, plain_number
 from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.intake.numbers.cell import number_in
 from latens.intake.numbers.column import NumbersInText, read_numbers
@@ -54,7 +54,6 @@ CODE_NOTE = re.compile(rf"([^\s;]+) taken as missing, (once|[\d,]+ times){re.esc
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
-TRUE_WORDS = frozenset({"yes", "y", "true", "t", "1", "on", "present", "positive", "pos", "+", "ja", "oui", "si", "x"})
 YEAR_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|index|rowid|row|nr|no)($|[^a-z])|^$")
 

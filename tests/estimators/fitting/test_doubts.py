@@ -148,6 +148,32 @@ def test_rows_of_few_values_repeat_and_are_no_copies(step: float, d: int) -> Non
     assert silent_about_copies(X)
 
 
+@pytest.mark.parametrize("n", [90, 40_000])
+def test_samples_that_show_a_table_of_few_values_alone_are_no_copies(n: int) -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(n, 3)), (rng.random((n, 5)) < 0.02)], axis=1)
+    seen = np.ones(X.shape)
+    seen[: n // 5, :3] = 0
+    assert silent_about_copies(X * seen, seen=seen)
+    twice = np.arange(2 * n) % n
+    assert not silent_about_copies((X * seen)[twice], seen=seen[twice])
+
+
+def test_rare_ones_that_fall_together_are_no_copies_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    rare = np.zeros((90, 60))
+    for j in range(60):
+        rare[rng.choice(90, 1 + j % 2, replace=False), j] = 1
+    assert len(np.unique(rare, axis=1).T) < 60
+    names = [f"gene{j}" for j in range(62)]
+    common = (rng.random((90, 1)) < 0.1).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EqualColumns)
+        doubt_columns(Rows(np.concatenate([rare, common], axis=1)), names)
+    with pytest.warns(EqualColumns, match=r"columns 'gene60' and 'gene61' are equal"):
+        doubt_columns(Rows(np.concatenate([rare, common, common], axis=1)), names)
+
+
 def test_one_column_of_ties_is_no_table_of_copies() -> None:
     assert silent_about_copies(np.round(np.random.default_rng(0).normal(size=(300, 1)), 1))
 

@@ -360,3 +360,43 @@ def test_a_stream_knows_the_levels_of_a_type_that_its_first_batch_does_not_show(
     assert streamed.likelihoods_ == whole.likelihoods_
     assert streamed.score(frame) == pytest.approx(whole.score(frame), abs=0.01)
     assert list(streamed.impute(frame)["size"]) == list(frame["size"])
+
+
+@pytest.mark.parametrize("estimator", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_yes_and_no_in_other_words_than_at_the_fit_are_the_same_answers(estimator: Any) -> None:
+    frame = people(60)[1][["age", "species", "smokes", "member"]]
+    model = estimator(2, random_state=0, max_iter=6, moves=False).fit(frame)
+    hole = np.arange(60) % 9 == 0
+    smokes = frame["smokes"] == "yes"
+    for column in (smokes, smokes.astype(int), smokes.map({True: "Y", False: "n"})):
+        new = frame.assign(smokes=column, member=frame["member"].astype(float))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UnseenLevels)
+            assert np.array_equal(model.transform(new), model.transform(frame))
+            answer = model.impute(new.assign(member=new["member"].mask(hole)))
+        assert set(answer["member"]) <= {0.0, 1.0}
+        mine = model.impute(new.assign(smokes=column.astype(object).mask(hole)))["smokes"]
+        assert set(mine) == set(column)
+        words = {"yes": column[smokes].iloc[0], "no": column[~smokes].iloc[0]}
+        both = model.impute(frame.assign(smokes=frame["smokes"].mask(hole)))["smokes"]
+        assert list(mine) == [words[word] for word in both]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_a_column_of_words_that_arrives_as_empty_numbers_is_filled_with_words(estimator: Any, kind: str) -> None:
+    polars = pytest.importorskip("polars")
+    frame = people(60)[1][["age", "species", "smokes", "visits"]]
+    model = estimator(2, random_state=0, max_iter=6, moves=False).fit(frame)
+    new = frame.iloc[:9].assign(smokes=np.nan, species=[np.nan] * 4 + [7.0] * 5)
+    new = polars.from_pandas(new) if kind == "polars" else new
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLevels)
+        filled, quantiles, draws = model.impute(new, quantiles=(0.1,), n_draws=1)
+    for answer in (filled, quantiles[0.1], draws[0]):
+        assert set(answer["smokes"]) <= {"yes", "no"}
+        assert set(list(answer["species"])[:4]) <= {"Adelie", "Chinstrap", "Gentoo"}
+        assert set(map(str, list(answer["species"])[4:])) <= {"7", "7.0"}
+        assert len(answer) == 9
+    if kind == "pandas":
+        assert list(filled.index) == list(frame.index[:9])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.errors import AbsentColumns, EmptyRows, FewSharedRows, GroupsOfOne, OneFeatureViews
+from latens.errors import AbsentColumns, EmptyRows, FewSharedRows, GroupsOfOne, OneFeatureViews, TwoMeanings
 
 QUICK = {"random_state": 0, "max_iter": 30}
 
@@ -91,6 +91,63 @@ def test_views_whose_row_names_hardly_agree_are_doubted() -> None:
     with pytest.warns(FewSharedRows, match=r"6 of the 40 row names of view 'view0' stand in another view") as records:
         fit(given)
     assert "Compare the spelling, such as 's6' here and 'S10' there." in str(records[0].message)
+
+
+def test_a_factor_that_is_another_one_where_a_view_is_missing_is_told() -> None:
+    rng, n = np.random.default_rng(0), 120
+    of_protein, of_rna = rng.normal(size=(2, n, 1))
+    protein = 3 * of_protein @ rng.normal(size=(1, 30)) + rng.normal(size=(n, 30))
+    rna = of_rna @ rng.normal(size=(1, 20)) + rng.normal(size=(n, 20))
+    hidden, protein[:50] = protein[:50].copy(), np.nan
+    views = {"protein": protein, "rna": rna}
+    model = latens.MultiViewFactorAnalysis(1, sparse_loadings=False, moves=False, random_state=0)
+    words = r"factor\(s\) 0 vary 2\.\d times as much in the 50 samples that lack view 'protein'.*Raise n_components"
+    with pytest.warns(TwoMeanings, match=words):
+        model.fit(views)
+    filled = model.impute(views)["protein"][:50]
+    assert np.mean((filled - hidden) ** 2) > 2 * np.mean((hidden - np.nanmean(protein, axis=0)) ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoMeanings)
+        model.set_params(n_components=2).fit(views)
+        model.set_params(n_components=1).fit({name: table[50:] for name, table in views.items()})
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(("kind", "to_pandas"), [("pandas", ""), ("polars", r"\.to_pandas\(\)")])
+def test_a_column_of_names_is_no_feature_and_may_become_row_names(kind: str, to_pandas: str) -> None:
+    polars, given = pytest.importorskip("polars"), {}
+    for name, frame in frames().items():
+        frame = frame.iloc[:: 2 - (name == "view0")].rename_axis("patient").reset_index()
+        given[name] = polars.from_pandas(frame) if kind == "polars" else frame
+    words = (
+        rf"column 'patient' of view 'view0' .* such as 's0'.*: view{to_pandas}\.set_index\('patient'\); else drop it"
+    )
+    with pytest.raises(ValueError, match=words):
+        fit(given)
+    texts = {name: frame.astype(str) for name, frame in frames().items()}
+    assert fit(texts).elbo_ == pytest.approx(fit(frames()).elbo_)
+
+
+@pytest.mark.extras
+def test_names_of_samples_in_two_spellings_are_told_beside_transposed_views() -> None:
+    given = frames()
+    given["view1"].columns = [*given["view0"].columns[: given["view1"].shape[1] - 1], "other"]
+    given["view1"].index = [f"TCGA-s{i}" for i in range(40)]
+    words = (
+        r"such as 'TCGA-s0' in 'view1' and 's0' in 'view0'.*pass v\.T, or, if rows are samples, spell their names alike"
+    )
+    with pytest.raises(ValueError, match=words):
+        fit(given)
+
+
+@pytest.mark.extras
+def test_views_that_share_their_columns_and_few_rows_may_be_transposed() -> None:
+    given = frames()
+    turned = {name: frame.T for name, frame in given.items()}
+    turned["view1"].index = [*turned["view0"].index[:2], *map("only{}".format, range(len(turned["view1"]) - 2))]
+    turned["view0"] = turned["view0"].iloc[:, :30]
+    with pytest.warns(FewSharedRows, match=r"If the columns \('s0', 's1' and 28 more\) are samples, pass v\.T of each"):
+        latens.MultiViewFactorAnalysis(1, max_iter=2, random_state=0).fit(turned)
 
 
 @pytest.mark.extras

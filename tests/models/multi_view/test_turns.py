@@ -57,6 +57,11 @@ def test_slopes_are_those_of_the_height(dense: float) -> None:
     assert slopes / N == pytest.approx(np.array(numeric) / N, rel=1e-5, abs=1e-6)
 
 
+def test_loadings_that_are_all_0_have_no_sparser_axes() -> None:
+    for tiny in (0.0, 1e-170):
+        assert sparser(loadings_of(np.full((4, 40), tiny)), 1.0) is None
+
+
 def test_height_of_the_equation() -> None:
     """That of the module's docstring, term by term; singular axes have none."""
     rng, k = np.random.default_rng(1), 3

@@ -18,7 +18,8 @@ from latens.errors import MissingCodes, OrderAssumed, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column, times
-from latens.intake.marks import MISSING_MARKS, NONE_WORDS, plain_number
+from latens.intake.layouts import looks_long
+from latens.intake.marks import FALSE_WORDS, MISSING_MARKS, NONE_WORDS, TRUE_WORDS, are_truths, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import as_read, declares_levels, is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, tell_codes, tell_several_ways, treat, word_among_numbers
@@ -125,6 +126,7 @@ def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Enco
     chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
     raw = RawTable.of_frame(X)
     if not was_read(X):
+        _refuse_long(raw)
         for_all = dict.fromkeys(raw.names, given) if isinstance(given, str) else {}
         numbers = [name for name, kind in (chosen or for_all).items() if kind not in LEVEL_WORDS]
         raw = raw.with_codes_as_levels(X, but=numbers)
@@ -160,6 +162,14 @@ def learn_encoding(X: Any, given: Any, *, in_stream: bool = False) -> tuple[Enco
     _doubt_order(X, [column for column in steps if column.name not in scales], raw.levels)
     ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
     return with_types(Encoding(used_columns), X), kinds | ordinal
+
+
+def _refuse_long(raw: RawTable) -> None:
+    if looks_long(raw):
+        raise ValueError(
+            f"X looks like a long table, one line per value ({', '.join(raw.names)}): fit "
+            "latens.read(X, format='long') in its place, or latens.read(X, format='matrix') if each line is a sample."
+        )
 
 
 def _remedies(X: Any, raw: RawTable, unused: Sequence[Column], texts: Sequence[str]) -> list[str]:
@@ -323,11 +333,29 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
+        filled = _column_of(series, cells)
         if pandas:
-            out[key] = type(series)(cells, index=series.index, dtype=series.dtype)
+            out[key] = filled
         else:
-            out = out.with_columns(type(series)(key, cells, dtype=series.dtype))
+            out = out.with_columns(filled)
     return out
+
+
+def _column_of(series: Any, cells: list[Any]) -> Any:
+    """A column of the type of another; of that of its cells where the other cannot hold them.
+
+    A column of words without any value arrives as one of numbers, all of them NaN.
+    """
+    if hasattr(series, "iloc"):
+        try:
+            return type(series)(cells, index=series.index, dtype=series.dtype)
+        except (TypeError, ValueError):
+            return type(series)(cells, index=series.index)
+    try:
+        return type(series)(series.name, cells, dtype=series.dtype)
+    except TypeError:
+        words = any(isinstance(cell, str) for cell in cells)  # polars has no cells of two types
+        return type(series)(series.name, [level_text(cell) for cell in cells] if words else cells)
 
 
 def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
@@ -416,8 +444,14 @@ def _cell(number: float, names: tuple[str, ...], known: Any, own: Mapping[str, A
     name = names[int(np.clip(round(float(number)), 0, len(names) - 1))]
     if name in own:
         return own[name]
+    if are_truths(names):  # in whatever words this column has them
+        word = next((word for word in own if word.casefold() in (FALSE_WORDS, TRUE_WORDS)[names.index(name)]), None)
+        if word is not None:
+            return own[word]
+        if isinstance(known, int | float | np.bool_):
+            return type(known)(names.index(name))
     if isinstance(known, bool | np.bool_):
-        return name.casefold() in ("true", "1")
+        return name.casefold() in TRUE_WORDS
     if isinstance(known, bytes):
         return name.encode()
     is_number = isinstance(known, int | float) and plain_number(name) is not None

@@ -228,7 +228,7 @@ def _from_notes(names: list[str], views: Any) -> Any:
             return notes[names]
     raise ValueError(
         f"covariates={names!r} names columns of .obs, which no view has; give a data frame, a dict of columns or an "
-        "array."
+        f"array. If they are columns of X: fit(X.drop(columns={names!r}), covariates=X[{names!r}])."
     )
 
 

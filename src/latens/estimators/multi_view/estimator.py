@@ -22,7 +22,7 @@ from latens.estimators.frames.views_by_kind import chooses_columns, learn_views,
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import doubt_table, doubt_totals
+from latens.estimators.multi_view.findings import doubt_factors, doubt_table
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
@@ -565,7 +565,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit, in the model's units; `entered` has those that counted, likewise."""
         rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
-        codes, self.deviances_ = self._learn_from(entered)
+        codes, squares, self.deviances_ = self._learn_from(entered)
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))
         scores[counted] = codes[:, living] * signs(self.posterior_)
@@ -575,7 +575,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             scores[rest] = host(mean) * signs(self.posterior_)
         group = np.nan_to_num(host(rows.aux[GROUP])) if self.layout_.groups else np.zeros(len(rows))
         self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group.astype(np.intp)
-        doubt_totals(self._model, self._units, entered, scores[counted])
+        doubt_factors(self._model, self._units, entered, scores[counted], squares[:, living], self.explained_)
 
     def _parts(self, rows: Rows) -> list[Rows]:
         return blocks(rows, self._model.floats_per_row(self._state.q.n_components))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows, State, without_transients
-from latens.errors import FollowsTotals, OneFeatureViews, warn
+from latens.errors import FollowsTotals, OneFeatureViews, TwoMeanings, warn
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, ScaleColumns
 from latens.estimators.multi_view.tables.wide import WideTable
@@ -36,7 +36,7 @@ from latens.system.wording import listed
 __all__ = [
     "ViewFindings",
     "densities_over_groups",
-    "doubt_totals",
+    "doubt_factors",
     "explain",
     "levels",
     "levels_from_sums",
@@ -47,6 +47,9 @@ FEWEST_COLUMNS = 10  # columns of a view from which their total is more than any
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
 CODE_TOLERANCE = 1e-3  # to which codes are found that regressions are made on
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
+FEWEST_SAMPLES = 10  # with a view and without it, from which they are compared
+MORE_ELSEWHERE = 4.0  # times the mean square of a factor's values that samples without a view may show
+LEAST_EXPLAINED = 0.01  # of a view, from which a factor predicts it
 
 
 class ViewFindings:
@@ -101,8 +104,10 @@ class ViewFindings:
                 odds = loading_odds(model, q, codes)
         return {name: on.T for name, on in odds.items()}
 
-    def _learn_from(self, entered: Rows) -> tuple[Floats, Deviances]:
-        """Codes (n, K) of the rows of a fit, and what they explain, once the noise of answers is learnt from them.
+    def _learn_from(self, entered: Rows) -> tuple[Floats, Floats, Deviances]:
+        """Codes (n, K) of the rows of a fit, their squares as expected, and what they explain.
+
+        The noise of answers is learnt from them before.
 
         Rows are in the model's units. More batches of a stream do not change that noise until it is fitted anew.
         """
@@ -114,7 +119,8 @@ class ViewFindings:
         for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
             setattr(self, f"{name}_", value)
         means = [each.mean for each in codes]
-        return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
+        squares = np.concatenate([host(z**2 + each.variance) for z, each in zip(means, codes, strict=True)])
+        return np.concatenate([host(z) for z in means]), squares, explain(self._model, self._state.q, parts, means)
 
     def _with_levels_of_answers(self, parts: Sequence[Rows]) -> MultiView:
         """The model with answers about levels that are learnt from these rows, in its units."""
@@ -231,7 +237,43 @@ def _in_groups(rows: Rows, group: Floats) -> Rows:
     return replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)})
 
 
-def doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> None:
+def doubt_factors(
+    model: MultiView, units: Units, rows: Rows, codes: Floats, squares: Floats, explained: Mapping[str, Floats]
+) -> None:
+    """Warn of factors, columns of `codes` (n, K), that are no more than totals, or not the same in all samples."""
+    _doubt_totals(model, units, rows, codes)
+    _doubt_sameness(model, rows, squares, explained["per_factor"].max(axis=0))
+
+
+def _doubt_sameness(model: MultiView, rows: Rows, squares: Floats, explained: Floats) -> None:
+    """Warn of a factor that varies far more in samples that lack a view than in those by which the view tells it.
+
+    Where factors are too few for all that varies, one of them may follow a view in the samples that have it, which
+    hold it small, and what other views share in the rest: it explains more that way, but tells nothing of the view
+    there.
+    """
+    for view, shares in zip(model.views, explained, strict=True):  # shares (K,) of the view
+        there = host(rows.columns(view.columns).present) > 0
+        n_there, n_lack = np.count_nonzero(there), np.count_nonzero(~there)
+        if min(n_there, n_lack) < FEWEST_SAMPLES:
+            continue
+        ratio = squares[~there].mean(axis=0) / np.maximum(squares[there].mean(axis=0), np.finfo(float).tiny)
+        least = max(MORE_ELSEWHERE, float(np.exp(3 * np.sqrt(2 / n_there + 2 / n_lack))))
+        found = np.flatnonzero((ratio > least) & (shares > LEAST_EXPLAINED))
+        if len(found):
+            times = ", ".join(f"{value:.1f}" for value in np.sqrt(ratio[found]))
+            warn(
+                TwoMeanings(
+                    f"factor(s) {listed(found.tolist())} vary {times} times as much in the {n_lack} samples that lack "
+                    f"view {view.name!r} as in those that have it: there they follow something else, and predict that "
+                    "view worse than its means may do.",
+                    f"Raise n_components, or give None; or fit the samples that have {view.name!r} alone, and put the "
+                    "others to that model's transform and impute.",
+                )
+            )
+
+
+def _doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> None:
     """Warn of a factor, a column of `codes` (n, K), that is nothing but the row totals of a view."""
     scale = np.broadcast_to(units.scale, units.origin.shape)
     for view in model.views:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.errors import ConstantColumns, FollowsTotals
+from latens.errors import ConstantColumns, FollowsTotals, NeverSeen, TwoMeanings
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
@@ -64,7 +64,7 @@ class ViewStreams(VariationalTransformer):
         _first_table: Callable[..., tuple[WideTable, ChosenKinds]]
         _chosen_before: Callable[[], ChosenKinds]
         _fit_views: Callable[..., FitContext]
-        _learn_from: Callable[[Rows], tuple[Floats, Deviances]]
+        _learn_from: Callable[[Rows], tuple[Floats, Floats, Deviances]]
         _parts: Callable[[Rows], list[Rows]]
 
         @property
@@ -166,7 +166,9 @@ class ViewStreams(VariationalTransformer):
             warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
             if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
+                warnings.simplefilter("ignore", NeverSeen)
                 warnings.simplefilter("ignore", FollowsTotals)
+                warnings.simplefilter("ignore", TwoMeanings)
             self._fit_views(fitted, chosen, remembered=table if first and not enough else None, in_stream=True)
         if enough:
             self._waiting = None
@@ -177,7 +179,7 @@ class ViewStreams(VariationalTransformer):
 
     def _tell_fit(self, data: Data, each: float) -> None:
         rows: Rows = data.rows  # type: ignore[attr-defined]  # in memory: a reservoir
-        self.deviances_ = each * self._learn_from(self._units.enter(rows))[1]
+        self.deviances_ = each * self._learn_from(self._units.enter(rows))[-1]
 
     def _tell_batch(self, rows: Rows) -> None:
         if self.layout_.levels:  # factors have moved on from where these were read

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
@@ -32,6 +33,7 @@ MOST_LEVELS = 8  # distinct values of a column that a normal distribution descri
 LEAST_REPEATS = 10  # rows for each of these values, on average
 MOST_COMPARED = 500  # columns that are compared in pairs
 MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
+LARGEST_CHANCE = 1e-3  # of two equal columns, if values stood in any order, from which they are no copies
 MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
 HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
 LEAST_SHARE_OF_VALUES = 0.5  # of rows that have a value of their own in a column that tells rows apart
@@ -192,7 +194,7 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str,
         i = first.setdefault(column.tobytes(), j)
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
             pairs.append((i, j))
-    _tell_pairs(pairs, f"are {EQUAL}", names, container)
+    _tell_pairs(_beyond_chance(pairs, part), f"are {EQUAL}", names, container)
     _doubt_copies(rows, part, {b for _, b in pairs}, names, container)
 
 
@@ -210,8 +212,23 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     for how in (EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS):
         alike = [(a, b) for b, a in sorted(copied.items()) if how_copied(_column(rows, a), _column(rows, b)) == how]
-        _tell_pairs(alike, f"are {how}", names, container)
+        _tell_pairs(_beyond_chance(alike, part), f"are {how}", names, container)
     _doubt_renamed(rows, part, equal | set(copied), names, container)
+
+
+def _beyond_chance(pairs: list[tuple[int, int]], part: Floats) -> list[tuple[int, int]]:
+    """Those of equal columns whose values could stand in so many orders that chance makes no two columns agree.
+
+    Of a hundred genes that are mutated in one patient each, many are so in the same one; they are no copies.
+    """
+    n_pairs = part.shape[1] * (part.shape[1] - 1) / 2
+    found = []
+    for i, j in pairs:
+        counts = np.unique(part[:, i], return_counts=True)[1]
+        orders = gammaln(1 + counts.sum()) - gammaln(1 + counts).sum()
+        if np.log(n_pairs) - orders < np.log(LARGEST_CHANCE):
+            found.append((i, j))
+    return found
 
 
 def how_copied(one: Floats, other: Floats) -> str:
@@ -344,15 +361,16 @@ def _finest_column(part: Floats) -> tuple[int, bool]:
 def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
     """Of many rows those whose value in a column is among a few, on the host, and which share of the values these are.
 
-    Copies are all among them or all left out, so that they are as common as among all rows.
+    Copies are all among them or all left out, so that they are as common as among all rows. Rows without such a value
+    are left out: those that lack a whole table have few values, and agree by chance.
     """
-    share = _most_rows(int(rows.x.shape[1])) / len(rows)
+    share, shown = _most_rows(int(rows.x.shape[1])) / len(rows), ~np.isnan(_column(rows, column))
     if share >= 0.5:
-        return rows, 1.0
+        return (rows if shown.all() else rows.take(np.flatnonzero(shown))), 1.0
     keys = _row_keys(rows, [column])
     keys ^= keys >> np.uint64(32)
     keys *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: values that are close lie apart
-    few = rows.take(np.flatnonzero(keys < np.uint64(int(share * 2**64))))
+    few = rows.take(np.flatnonzero(shown & (keys < np.uint64(int(share * 2**64)))))
     seen = None if few.seen is None else host(few.seen)
     return Rows(host_columns(few.x), seen, None if few.weight is None else host(few.weight)), share
 

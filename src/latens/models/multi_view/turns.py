@@ -272,7 +272,8 @@ def _sparse_directions(loadings: Loadings) -> Floats:
     white = (loadings.mean / np.sqrt(loadings.unit)).T @ loadings.root
     d, k = white.shape
     squares, axes = np.linalg.eigh(white.T @ white / d)
-    even = axes / np.sqrt(np.maximum(squares, SPARE_SHARE * squares[-1]))
+    least = max(SPARE_SHARE * float(squares[-1]), float(np.finfo(float).tiny))  # loadings may all be 0
+    even = axes / np.sqrt(np.maximum(squares, least))
     at = white @ even
     pairs = (at[:, :, None] * at[:, None, :]).reshape(d, k * k)
     found = np.concatenate([at[:: -(-d // N_SEEDS)], np.eye(k)])

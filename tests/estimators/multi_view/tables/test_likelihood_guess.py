@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from latens.errors import ConstantColumns, DoubtfulScale
+from latens.errors import ConstantColumns, DoubtfulScale, NeverSeen
 from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
 from latens.estimators.multi_view.tables.wide import lay_out
 
@@ -125,6 +125,17 @@ def test_few_columns_of_unequal_units_are_doubted(name: str) -> None:
         warnings.simplefilter("error", DoubtfulScale)
         guess_likelihoods(lay_out({"rows": varying / varying.std(axis=0)}), None)
         guess_likelihoods(lay_out({"rows": x}), {"rows": "gaussian"})  # the user has decided
+
+
+def test_columns_and_views_without_a_value_are_named() -> None:
+    x = REAL.copy()
+    x[:, 2] = np.nan
+    with pytest.warns(NeverSeen) as records:
+        guess_likelihoods(lay_out({"rna": x, "protein": np.full((len(x), 2), np.nan)}), None)
+    assert [str(one.message).partition(" They")[0] for one in records] == [
+        "1 column(s) of view 'rna' hold no value at all: 'rna_2'.",
+        "2 column(s) of view 'protein' hold no value at all: 'protein_0', 'protein_1'.",
+    ]
 
 
 def test_constant_columns_are_named_whatever_is_missing() -> None:

@@ -17,6 +17,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.estimators.frames.raw_frames import refuse_lazy_frame
 from latens.estimators.rows.validation import check_sparse, is_foreign
+from latens.intake.marks import plain_number
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 from latens.system.wording import listed
@@ -39,6 +40,7 @@ __all__ = [
 
 LONG_COLUMNS = {"sample", "feature", "value"}  # columns of a table with one entry a line, as MOFA2 reads it
 LONG_TOO = {"view", "group"}  # those that it may have besides
+FEWEST_NAMES = 5  # rows from which text that differs in every one of them names samples
 
 
 @dataclass(frozen=True)
@@ -275,11 +277,13 @@ def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -
             chosen = _chosen(name, table.var, use_var)
             values, columns = values[:, chosen], tuple(columns[j] for j in chosen)
     elif hasattr(table, "iloc") and hasattr(table, "columns"):
+        _refuse_column_of_names(name, table)
         values, counted = table, _is_counted(table.index)
         rows = _strings(table.index)
         labels = table.columns.get_level_values(-1)
         columns = None if _is_counted(labels) else _strings(labels)
     elif _is_polars(table):
+        _refuse_column_of_names(name, table)
         values, columns = table, _strings(table.columns)
     else:
         values = table if is_sparse(table) or is_foreign(table) else np.asanyarray(table)
@@ -297,6 +301,23 @@ def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -
                 f"{'so that rows can be matched across views' if kind == 'row' else 'or drop the copies'}."
             )
     yield ViewTable(name, values, (shape[0], shape[1]), rows, columns, counted, obs, chooses)
+
+
+def _refuse_column_of_names(name: str, table: Any) -> None:
+    """A first column of text that differs in every row names samples, as read from a file without an index."""
+    if len(table) < FEWEST_NAMES or not len(table.columns):
+        return
+    first = table.iloc[:, 0] if hasattr(table, "iloc") else table[:, 0]
+    texts = first.to_list()
+    if not all(isinstance(each, str) for each in texts) or len(set(texts)) < len(texts):
+        return
+    if any(plain_number(each) is not None for each in texts):
+        return
+    label, as_pandas = table.columns[0], "" if hasattr(table, "iloc") else ".to_pandas()"
+    raise ValueError(
+        f"column {label!r} of view {name!r} is text that differs in every row, such as {texts[0]!r}. If it names the "
+        f"samples, by which views are matched: view{as_pandas}.set_index({label!r}); else drop it."
+    )
 
 
 def _layer(name: str, table: Any, layer: Any) -> Any:

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Rows, Survey, blocks
-from latens.errors import ConstantColumns, DoubtfulScale, warn
+from latens.errors import ConstantColumns, DoubtfulScale, NeverSeen, warn
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.intake import Encoding
 from latens.intake.kind_guess import COUNT_REACH, POISSON_RATIO, count_kind
@@ -90,6 +90,15 @@ def guess_from_looks(layout: Layout, given: Any, look_at: Callable[[slice, bool]
                 ConstantColumns(
                     f"{len(constant)} column(s) of view {view!r} never vary: {listed(constant)}. They are kept, and no "
                     "factor can move them (their loadings are 0)."
+                )
+            )
+        empty = [name for name, none in zip(features, look.low > look.high, strict=True) if none]
+        if empty:
+            warn(
+                NeverSeen(
+                    f"{len(empty)} column(s) of view {view!r} hold no value at all: {listed(empty)}. They are kept; "
+                    "what is said of them is the prior alone.",
+                    "Leave them out, or look why they are empty.",
                 )
             )
         kinds.append(kind)

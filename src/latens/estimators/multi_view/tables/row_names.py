@@ -146,10 +146,24 @@ def _doubt_overlap(views: list[ViewTable]) -> None:
                     f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view, among "
                     f"{len(others)}: rows are matched by name, and a sample that a view lacks is missing there.",
                     f"Compare the spelling, such as {_first_apart(mine, others)}. If rows are in the same order in "
-                    "all views, drop the names: view.reset_index(drop=True).",
+                    f"all views, drop the names: view.reset_index(drop=True).{_or_transposed(views)}",
                 )
             )
             return
+
+
+def _or_transposed(views: list[ViewTable]) -> str:
+    """What to try where nearly all columns of the view with the fewest stand in all others."""
+    common, fewest = _columns_in_all(views), min(len(view.columns or ()) for view in views)
+    if len(common) < 2 or len(common) <= SHARED_BY_FEATURES * fewest:
+        return ""
+    return f" If the columns ({listed(common, 2)}) are samples, pass v.T of each view."
+
+
+def _columns_in_all(views: list[ViewTable]) -> list[str]:
+    """Names of columns that all views have, in the order of the first."""
+    everywhere = set.intersection(*(set(view.columns or ()) for view in views))
+    return [name for name in views[0].columns or () if name in everywhere]
 
 
 def _first_apart(mine: Sequence[str], others: set[str]) -> str:
@@ -161,12 +175,14 @@ def _first_apart(mine: Sequence[str], others: set[str]) -> str:
 
 def _refuse_strangers(views: list[ViewTable], stranger: ViewTable, joined: set[str]) -> None:
     others = [view for view in views if view is not stranger]
-    columns = [set(view.columns or ()) for view in views]
-    if len(set.intersection(*columns)) > 1:
+    common = _columns_in_all(views)
+    if len(common) > 1:
         counts = _counted([view.shape[0] for view in views])
         raise ValueError(
-            f"views have {counts} rows with no name in common, but their columns share names: this looks like "
-            "features x samples (as in R's MOFA2); pass v.T"
+            f"views have {counts} rows with no name in common, such as {(stranger.rows or ())[0]!r} in "
+            f"{stranger.name!r} and {(others[0].rows or ())[0]!r} in {others[0].name!r}, but their columns share names "
+            f"({listed(common, 2)}): this looks like features x samples (as in R's MOFA2); pass v.T, or, if rows are "
+            "samples, spell their names alike in all views."
         )
     if not joined.isdisjoint(stranger.columns or ()):
         raise ValueError(
@@ -276,7 +292,10 @@ def _doubt_groups(sizes: Counter[Any]) -> None:
 def _from_obs(column: str, tables: Sequence[Any], names: tuple[str, ...] | None) -> list[Any]:
     """Labels from the annotations of the rows; the first table that has one for a row gives it."""
     if not tables or names is None:
-        raise ValueError(f"groups={column!r} names a column of .obs, which only AnnData and MuData have; give labels.")
+        raise ValueError(
+            f"groups={column!r} names a column of .obs, which only AnnData and MuData have; give labels. If it is a "
+            f"column of X: fit(X.drop(columns=[{column!r}]), groups=X[{column!r}])."
+        )
     having = [table for table in tables if column in table.columns]
     if not having:
         there = dict.fromkeys(str(name) for table in tables for name in table.columns)
