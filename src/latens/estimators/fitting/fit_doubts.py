@@ -283,7 +283,7 @@ def _both_bounds(estimator: Any, context: FitContext, other: float) -> str:
         return numbers
     if not estimator.binary:
         return f"{numbers}, which heavy tails of single columns explain as well"
-    alone = estimator._alone(context, bound)  # a frequency of its own for each column has no tails
+    alone = estimator._alone(estimator._model, context, bound)  # a frequency of its own for each column has no tails
     if other < alone:
         return f"{numbers}, below the {alone:,.1f} of columns that have nothing to do with each other"
     return f"{numbers}, to which the search did not come"

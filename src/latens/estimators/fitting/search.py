@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from latens.array.transfer import is_sparse
+from latens.array import Floats
+from latens.array.transfer import host, is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import shuffled, tails_gain
+from latens.estimators.fitting.independent_columns import along, shuffled, tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
@@ -163,13 +164,13 @@ class FitSearch:
         They do say something where they gain more than the tails of all columns would. Where they gain less, they may
         describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
         """
-        level = self._alone(context, without.elbo)
+        level = self._alone(search.model, context, without.elbo)
         if not without.elbo < fit.elbo < level:
             return fit.elbo < level
         if self.binary or is_sparse(context.sample.x):
             return True
         rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
-        rows = shuffled(context.sample, rng)
+        rows = self._shuffled(search.model, context, rng)
         # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
         starts = [*self._starts(search.model, replace(context, sample=rows, rng=rng)), State(fit.state.q)]
         by_chance = search.gain(weighted_up(rows, context.data.n), starts)
@@ -177,11 +178,30 @@ class FitSearch:
             return None
         return fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE
 
-    def _alone(self, context: FitContext, fewest: float) -> float:
+    def _alone(self, model: Any, context: FitContext, fewest: float) -> float:
         """The bound that components exceed without doubt, given that of the fewest."""
         if self.binary:
             return fewest
-        return fewest + tails_gain(all_or_sample(context.data, context.sample), context.sample, self._real_columns())
+        apart = self._rows_apart(model, context)
+        if apart is None:
+            rows, sample = all_or_sample(context.data, context.sample), context.sample
+        else:
+            rows = sample = weighted_up(along(*apart), context.data.n)
+        return fewest + tails_gain(rows, sample, self._real_columns())
+
+    def _shuffled(self, model: Any, context: FitContext, rng: np.random.Generator) -> Rows:
+        """Rows like those of the sample, with nothing in them but the tails of single columns, and holes as there."""
+        apart = self._rows_apart(model, context)
+        if apart is None:
+            return shuffled(context.sample, rng)
+        rows, axes = apart
+        back = np.linalg.solve(axes.T, shuffled(along(rows, axes), rng).x.T).T.astype(rows.x.dtype)
+        sample: Rows = context.sample
+        return replace(sample, x=back if sample.seen is None else np.where(host(sample.seen), back, 0.0))
+
+    def _rows_apart(self, model: Any, context: FitContext) -> tuple[Rows, Floats] | None:
+        """The sample without holes, and axes along which it has no component: where those are not the columns."""
+        return None
 
     def _read_out(
         self,

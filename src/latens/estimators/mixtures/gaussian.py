@@ -14,7 +14,7 @@ from latens.array.rounding import rounding_variances
 from latens.core import Rows, Statistics
 from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import independent_bound
+from latens.estimators.fitting.independent_columns import independent_axes, independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.cluster_prior import likeliest_prior
 from latens.estimators.parameters import one_of, positive_number
@@ -278,9 +278,17 @@ class GaussianMixture(MixtureEstimator):
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 
-    def _alone(self, context: FitContext, fewest: float) -> float:
+    def _rows_apart(self, model: Mixture, context: FitContext) -> tuple[Rows, Floats] | None:
+        """Axes along which rows do not go together where one cluster may be long in any direction."""
+        if self.covariance_type not in ("full", "tied"):
+            return None
+        rows = self._rows_without_holes(model, context) or context.sample
+        axes = None if rows.seen is not None else independent_axes(rows)
+        return None if axes is None else (rows, axes)
+
+    def _alone(self, model: Mixture, context: FitContext, fewest: float) -> float:
         """Also independent columns themselves, which one covariance of many columns may be far below with few rows."""
-        level, data = super()._alone(context, fewest), context.data
+        level, data = super()._alone(model, context, fewest), context.data
         if self.covariance_type not in ("full", "tied") or not isinstance(data, InMemory):
             return level
         alone = independent_bound(data.rows, binary=False)
