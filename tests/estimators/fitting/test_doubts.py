@@ -164,6 +164,25 @@ def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: fl
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_sensors_that_share_a_shock_are_no_copies(holes: bool) -> None:
+    """Five rows far out make the correlation of any two columns 1; all other rows go on being worth something."""
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    X[100:105] = 1e6
+    if holes:
+        X[::7] = np.nan
+    with warnings.catch_warnings(action="error", category=EqualColumns):
+        doubt_columns(Rows(np.nan_to_num(X), np.isfinite(X) if holes else None), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("quiet", [0.0, 1e-3])
+def test_copies_that_vary_in_few_rows_are_copies(quiet: float) -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(np.arange(500) % 50 == 0, 100 * rng.normal(size=500), quiet * rng.normal(size=500))
+    with pytest.warns(EqualColumns, match=r"columns 'a' and 'c' are the same in other units"):
+        doubt_columns(Rows(np.column_stack([x, rng.normal(size=500), 2.54 * x])), ["a", "b", "c"])
+
+
 def test_columns_that_agree_in_the_rows_looked_at_alone_are_no_copies() -> None:
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     X[:, 1] = np.where(np.arange(len(X)) % 5 == 0, 2.0 * X[:, 0], X[:, 1])  # every fifth row is looked at
