@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from latens.errors import (
     HeywoodCase,
     LatensWarning,
     MissingCodes,
+    NeverSeen,
     RepeatedRows,
     WorseThanIndependent,
 )
@@ -162,6 +164,21 @@ def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: fl
     ) as records:
         fit(subject.make(), X)
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
+
+
+UNSEEN = [
+    subject for subject in SUBJECTS.values() if not subject.supervised and subject.name != "MultiViewFactorAnalysis"
+]
+
+
+@pytest.mark.parametrize("subject", UNSEEN, ids=[subject.name for subject in UNSEEN])
+def test_a_column_without_any_value_is_told(subject: Subject, tmp_path: Path) -> None:
+    X = np.array(subject.rows(40), dtype=float)
+    X[:, 1] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    for rows in (X, latens.scan(tmp_path / "x.npy", block_rows=16)):
+        with pytest.warns(NeverSeen, match=r"column\(s\) x1 of X hold nothing but NaN"):
+            subject.make().fit(rows)
 
 
 @pytest.mark.parametrize("holes", [False, True])
