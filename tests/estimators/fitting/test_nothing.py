@@ -18,8 +18,8 @@ import latens
 from latens.core import Rows
 from latens.errors import ElboDecreased, NothingFound
 from latens.estimators.fitting.independent_columns import (
-    along,
     binary_evidence,
+    in_axes,
     independent_axes,
     shuffled,
     tails_gain,
@@ -193,7 +193,7 @@ def test_axes_along_which_columns_do_not_go_together_are_near_the_columns() -> N
     rng = np.random.default_rng(6)
     x = rng.normal(size=(2000, 3)) * [1.0, 1e-9, 1e6]
     rows = Rows(x, weight=rng.integers(1, 4, 2000).astype(float))
-    z = along(rows, independent_axes(rows)).x
+    z = in_axes(rows, independent_axes(rows)).x
     assert np.cov(z.T, aweights=rows.weight, ddof=0) == pytest.approx(np.eye(3), abs=1e-9)
     assert all(np.corrcoef(z[:, j], x[:, j])[0, 1] > 0.99 for j in range(3))
     assert independent_axes(Rows(np.column_stack([x, np.ones(2000)]))) is None

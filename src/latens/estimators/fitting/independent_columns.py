@@ -21,7 +21,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import column_sums, host, is_sparse
 from latens.core import Rows
 
-__all__ = ["along", "binary_evidence", "independent_axes", "independent_bound", "shuffled", "tails_gain"]
+__all__ = ["binary_evidence", "in_axes", "independent_axes", "independent_bound", "shuffled", "tails_gain"]
 
 DEGREES = (15.0, 10.0, 7.0, 5.0, 3.5, 2.5)  # of freedom that are tried, one after the other
 LEAST_KURTOSIS = 3.2  # kurtosis from which they are
@@ -91,7 +91,7 @@ def independent_axes(rows: Rows) -> Floats | None:
     return np.asarray(whitening / spread[:, None])
 
 
-def along(rows: Rows, axes: Floats) -> Rows:
+def in_axes(rows: Rows, axes: Floats) -> Rows:
     """Complete rows in coordinates along these axes."""
     return replace(rows, x=host(rows.x) @ axes)
 

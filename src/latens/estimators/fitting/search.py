@@ -18,7 +18,7 @@ from latens.array import Floats
 from latens.array.transfer import host, is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import along, shuffled, tails_gain
+from latens.estimators.fitting.independent_columns import in_axes, shuffled, tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
@@ -182,24 +182,26 @@ class FitSearch:
         """The bound that components exceed without doubt, given that of the fewest."""
         if self.binary:
             return fewest
-        apart = self._rows_apart(model, context)
-        if apart is None:
+        turn = self._independent_axes(model, context)
+        if turn is None:
             rows, sample = all_or_sample(context.data, context.sample), context.sample
         else:
-            rows = sample = weighted_up(along(*apart), context.data.n)
+            sample = in_axes(*turn)
+            weight = np.ones(len(sample)) if sample.weight is None else host(sample.weight)
+            rows = sample = replace(sample, weight=context.data.n / sample.n * weight)
         return fewest + tails_gain(rows, sample, self._real_columns())
 
     def _shuffled(self, model: Any, context: FitContext, rng: np.random.Generator) -> Rows:
         """Rows like those of the sample, with nothing in them but the tails of single columns, and holes as there."""
-        apart = self._rows_apart(model, context)
-        if apart is None:
+        turn = self._independent_axes(model, context)
+        if turn is None:
             return shuffled(context.sample, rng)
-        rows, axes = apart
-        back = np.linalg.solve(axes.T, shuffled(along(rows, axes), rng).x.T).T.astype(rows.x.dtype)
+        rows, axes = turn
+        back = np.linalg.solve(axes.T, shuffled(in_axes(rows, axes), rng).x.T).T.astype(host(rows.x).dtype)
         sample: Rows = context.sample
         return replace(sample, x=back if sample.seen is None else np.where(host(sample.seen), back, 0.0))
 
-    def _rows_apart(self, model: Any, context: FitContext) -> tuple[Rows, Floats] | None:
+    def _independent_axes(self, model: Any, context: FitContext) -> tuple[Rows, Floats] | None:
         """The sample without holes, and axes along which it has no component: where those are not the columns."""
         return None
 

@@ -278,12 +278,13 @@ class GaussianMixture(MixtureEstimator):
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 
-    def _rows_apart(self, model: Mixture, context: FitContext) -> tuple[Rows, Floats] | None:
+    def _independent_axes(self, model: Mixture, context: FitContext) -> tuple[Rows, Floats] | None:
         """Axes along which rows do not go together where one cluster may be long in any direction."""
         if self.covariance_type not in ("full", "tied"):
             return None
-        rows = self._rows_without_holes(model, context) or context.sample
-        axes = None if rows.seen is not None else independent_axes(rows)
+        complete = self._rows_without_holes(model, context)
+        rows = context.sample if complete is None else complete
+        axes = independent_axes(rows) if rows.seen is None else None
         return None if axes is None else (rows, axes)
 
     def _alone(self, model: Mixture, context: FitContext, fewest: float) -> float:
