@@ -180,6 +180,7 @@ def test_sensors_that_hear_the_same_loud_things_have_their_tails_once(kind: str,
     """Columns that go together are as heavy-tailed as what they hear; shuffled, each would have tails of its own."""
     rng = np.random.default_rng(5)
     x = rng.standard_t(3, size=(400, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(400, 6))
+    x = np.column_stack([x, np.full(400, 0.1)])  # a sensor that is dead changes nothing
     x[rng.random(x.shape) < holes] = np.nan
     heights: list[float] = []
     model = latens.GaussianMixture(
@@ -196,7 +197,9 @@ def test_axes_along_which_columns_do_not_go_together_are_near_the_columns() -> N
     z = in_axes(rows, independent_axes(rows)).x
     assert np.cov(z.T, aweights=rows.weight, ddof=0) == pytest.approx(np.eye(3), abs=1e-9)
     assert all(np.corrcoef(z[:, j], x[:, j])[0, 1] > 0.99 for j in range(3))
-    assert independent_axes(Rows(np.column_stack([x, np.ones(2000)]))) is None
+    dead = in_axes(Rows(with_dead := np.column_stack([x, np.full(2000, 0.1)])), independent_axes(Rows(with_dead))).x
+    assert np.ptp(dead[:, 3]) == 0
+    assert np.cov(dead[:, :3].T, ddof=0) == pytest.approx(np.eye(3), abs=1e-9)
     assert independent_axes(Rows(x[:3])) is None
 
 

@@ -76,16 +76,16 @@ def binary_evidence(rows: Rows) -> float:
 def independent_axes(rows: Rows) -> Floats | None:
     """(D, D), axes along which complete rows have variance 1 and do not go together, each the nearest to its column.
 
-    None where a column is constant, or rows are too few to tell.
+    A constant column is an axis of its own. None where rows are too few to tell.
     """
     x, weight = host(rows.x).astype(np.float64), np.ones(len(rows)) if rows.weight is None else host(rows.weight)
     if len(x) <= x.shape[1]:
         return None
-    centred = x - np.average(x, axis=0, weights=weight)
-    spread = np.sqrt(np.average(centred**2, axis=0, weights=weight))
-    if not np.all(spread > 0):
-        return None
-    z = centred / spread
+    mean = np.average(x, axis=0, weights=weight)
+    spread = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weight))
+    varies = spread > 64 * np.finfo(np.float64).eps * np.abs(mean)
+    spread = np.where(varies, spread, 1.0)
+    z = np.where(varies, x - mean, 0.0) / spread
     variances, directions = np.linalg.eigh((weight[:, None] * z).T @ z / weight.sum())
     whitening = directions / np.sqrt(np.maximum(variances, LEAST_VARIANCE)) @ directions.T
     return np.asarray(whitening / spread[:, None])

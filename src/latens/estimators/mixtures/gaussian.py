@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.array.rounding import rounding_variances
+from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
@@ -283,7 +284,7 @@ class GaussianMixture(MixtureEstimator):
         if self.covariance_type not in ("full", "tied"):
             return None
         complete = self._rows_without_holes(model, context)
-        rows = context.sample if complete is None else complete
+        rows = context.sample if complete is None else _with_constants(complete, context.sample)
         axes = independent_axes(rows) if rows.seen is None else None
         return None if axes is None else (rows, axes)
 
@@ -449,6 +450,14 @@ def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
     if kind != "diag":
         covariance = covariance[:, 0]
     return covariance, 1 / covariance, 1 / np.sqrt(covariance)
+
+
+def _with_constants(complete: Rows, sample: Rows) -> Rows:
+    """Filled rows, but for columns that never vary where they are seen: what fills them would be their tails."""
+    x, seen = host(sample.x), host(sample.seen) > 0
+    low = np.min(x, axis=0, where=seen, initial=np.inf)
+    varies = low < np.max(x, axis=0, where=seen, initial=-np.inf)
+    return replace(complete, x=np.where(varies, host(complete.x), np.where(np.isfinite(low), low, 0.0)))
 
 
 def _widest(q: MixturePosterior) -> tuple[int, int, float]:

@@ -42,9 +42,7 @@ EQUAL, EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS = (
 )
 ROUNDING = 2.0**-23  # of the largest number of a column: what single precision leaves
 CORRELATION_OF_COPIES = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
-CORRELATION_OF_MOST = (
-    0.999  # of copies, without the tenth of the rows that is farthest out: a few rows correlate any two
-)
+CORRELATION_OF_MOST = 0.999  # the same of most rows: a few that are far out correlate any two columns
 MOST_OF_A_COLUMN = (0.05, 0.95)  # between these quantiles
 
 
