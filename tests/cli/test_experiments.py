@@ -244,6 +244,10 @@ def test_the_same_seed_writes_the_same_files(tmp_path: Path) -> None:
     assert one.numbers["settings"]["seed"] == 1
 
 
+def test_no_option_is_named_that_experiments_lack(quick: Quick) -> None:
+    assert "-k" not in quick("mixture").result.output
+
+
 def test_quiet_prints_the_path_alone(tmp_path: Path) -> None:
     result = call("run", "binary-sigma", "--quick", "--quiet", "--out", tmp_path)
     assert result.output == f"{tmp_path / 'index.html'}\n"

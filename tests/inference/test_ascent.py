@@ -75,6 +75,22 @@ def test_a_bound_that_only_rounds_has_converged_at_any_tol() -> None:
     assert len(fit.trace) == 2
 
 
+def test_an_ascent_ends_where_rounding_moves_the_bound_more_than_iterations_do() -> None:
+    """Of single precision: it goes up and down by 2 nats of 70,000, and a gain below tol may never come."""
+    rng = np.random.default_rng(0)
+    settled = [height - 70_000 for height in RISING[:20]] + list(rng.uniform(-70_052, -70_050, 500))
+    fit = ascend(Scripted(settled), [some_rows()], State(Place()), max_iter=500, tol=1e-5, slack=3e-4)
+    assert fit.converged
+    assert len(fit.trace) < 60
+
+
+def test_an_ascent_that_rises_beneath_its_rounding_goes_on() -> None:
+    climbing = [-70_000 + i + 2.0 * (i % 2) for i in range(100)]
+    fit = ascend(Scripted(climbing), [some_rows()], State(Place()), max_iter=100, tol=1e-5, slack=3e-4)
+    assert not fit.converged
+    assert len(fit.trace) == 100
+
+
 def test_iterations_are_told_in_full() -> None:
     events: list[Iteration] = []
     fit = ascend(Scripted(RISING), [some_rows()], State(Place(), step=5), max_iter=3, tol=0, on_iteration=events.append)

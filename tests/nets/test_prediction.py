@@ -53,6 +53,37 @@ def test_regression_tells_noise_and_weights_apart():
     assert answer.mean == pytest.approx(x @ posterior.mean.numpy(), abs=0.1)
 
 
+def line(n_outputs=2):
+    import torch
+
+    torch.manual_seed(0)
+    return trained(SWAG, torch.nn.Linear(3, n_outputs), rank=2)
+
+
+def test_the_noise_may_differ_by_output():
+    answer = line().predict(batches(), n_samples=3, noise_variance=[0.1, 0.4], random_state=0)
+    assert answer.variance - answer.epistemic_variance == pytest.approx(np.tile([0.1, 0.4], (20, 1)))
+    alone = line(1).predict(batches(), n_samples=3, noise_variance=[0.1])
+    assert alone.variance - alone.epistemic_variance == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("noise", [-1.0, float("nan"), float("inf"), [0.1, -0.1], "much", [[0.1, 0.2]]])
+def test_noise_that_is_no_variance_is_refused(noise):
+    with pytest.raises(ValueError, match=r"noise_variance=.*expected a number from 0 on"):
+        line().predict(batches(), n_samples=3, task="regression", noise_variance=noise)
+
+
+def test_noise_of_other_outputs_than_the_net_has_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(3,\) and the net 2 outputs; give a number, or one for each"):
+        line().predict(batches(), n_samples=3, noise_variance=[0.1, 0.2, 0.3])
+
+
+def test_a_prediction_is_printed_by_its_shapes():
+    answer = line().predict(batches(), n_samples=3)
+    shapes = "probabilities: (20, 2), entropy: (20,), mutual_information: (20,)"
+    assert repr(answer) == f"ClassPrediction(n_samples=3, {shapes})"
+
+
 def test_forward_may_tell_the_noise():
     def forward(module, batch):
         outputs = module(batch["rows"])

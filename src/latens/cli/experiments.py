@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from latens.cli.terminal.console import Progress, aligned, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.targets import new_folder
+from latens.errors import AllKept, FewerThanAsked
 
 if TYPE_CHECKING:
     from latens.experiments import Experiment, Result
@@ -105,7 +107,10 @@ def run(name: str, out: Path | None, quick: bool, seed: int, data: Path | None, 
 def _write(experiment: Experiment[Any], settings: Any, seed: int, folder: Path, quiet: bool) -> tuple[Path, Result]:
     from latens.experiments import write
 
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet) as progress, warnings.catch_warnings():
+        # numbers of components are those of the documents: there is no option that would change them
+        for doubt in (AllKept, FewerThanAsked):
+            warnings.simplefilter("ignore", doubt)
         result = experiment.run(settings, np.random.default_rng(seed), progress)
         progress("writing the page")
         return write(experiment, settings, seed, result, folder), result

@@ -285,7 +285,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             most_exact=E_STEPS[e_step],
         )
 
-    def _alone(self, context: FitContext, fewest: float) -> float:
+    def _alone(self, model: Any, context: FitContext, fewest: float) -> float:
         """Independent columns of any frequency: leaks alone are thought to be rare, which must not make a cause."""
         return max(fewest, binary_evidence(all_or_sample(context.data, context.sample)))
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
@@ -50,6 +51,7 @@ STRETCH_GROWTH, LONGEST_STRETCH = (
 STILL_BETWEEN_LEAPS = 3  # iterations that gain nothing: after one of them a leap may find where to go on
 FEWEST_GAINS_AHEAD = 2.0  # times the least gain, by which the last iteration gained: where another is begun ahead
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
+WAVERING = 12  # iterations, none of them above all before, after which falls tell that only rounding moves the bound
 
 P = TypeVar("P")
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
@@ -73,7 +75,8 @@ def ascend(
 ) -> Fit:
     """Alternate local and global steps until the bound gains less than `tol` nats per row.
 
-    Where the bound fell, and did not rise again, the ascent ends with the state before it fell.
+    Where the bound fell, and did not rise again, the ascent ends with the state before it fell. It has converged, too,
+    where rounding moves the bound by more than `tol`, up and down about what it had reached.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ def ascend(
                 best = state
                 stopped = bool(on_iteration and on_iteration(event))
                 least = max(tol * max(stats.n, 1.0), sys.float_info.epsilon * size)
-                converged = tol > 0 and _rests(trace, least, n_still)
+                converged = tol > 0 and (_rests(trace, least, n_still) or _wavers(trace, least, slack * max(size, 1.0)))
                 if stopped or converged:
                     break
                 if on_state is not None:
@@ -162,6 +165,20 @@ def _offers(model: Any, protocol: Callable[..., P]) -> TypeGuard[P]:
 def _rests(trace: Sequence[Iteration], least: float, n: int) -> bool:
     """Whether each of the last n iterations changed the bound by less than so many nats."""
     return len(trace) > n and all(abs(trace[-i].elbo - trace[-i - 1].elbo) < least for i in range(1, n + 1))
+
+
+def _wavers(trace: Sequence[Iteration], least: float, rounding: float) -> bool:
+    """Whether the bound goes up and down by no more than rounding explains, and does not rise.
+
+    None of the last iterations is above all before by `least`, and a third of them fell.
+    """
+    if len(trace) <= 2 * WAVERING or trace[-1].elbo > trace[-2].elbo:
+        return False
+    recent = [event.elbo for event in trace[-WAVERING - 1 :]]
+    steps = [after - before for before, after in pairwise(recent)]
+    if sum(step < 0 for step in steps) < WAVERING // 3 or min(steps) < -rounding:
+        return False
+    return max(recent) < max(event.elbo for event in trace[:-WAVERING]) + least
 
 
 def _at_rest(state: State) -> State:

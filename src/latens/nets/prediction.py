@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latens.array import Floats
 from latens.errors import OneOutput
@@ -26,14 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["ClassPrediction", "Prediction", "RegressionPrediction", "predicted"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """Answers for rows, averaged over `n_samples` draws of the weights."""
 
     n_samples: int
 
+    def __repr__(self) -> str:
+        """The shapes of the answers; their numbers would be a line for each row."""
+        shapes = (f"{name}: {value.shape}" for name, value in vars(self).items() if isinstance(value, np.ndarray))
+        return f"{type(self).__name__}(n_samples={self.n_samples}, {', '.join(shapes)})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class ClassPrediction(Prediction):
     """Probabilities of classes.
 
@@ -56,7 +62,7 @@ class ClassPrediction(Prediction):
         return np.asarray(np.argmax(self.probabilities, axis=1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegressionPrediction(Prediction):
     """Means and their uncertainty.
 
@@ -96,12 +102,17 @@ class _Classes:
 
 
 class _Moments:
-    def __init__(self, noise: float) -> None:
+    def __init__(self, noise: Floats) -> None:
         self.n, self.mean, self.square = 0, np.zeros(0), np.zeros(0)
-        self.noise: Any = noise
+        self.noise = noise
 
     def add(self, outputs: Tensor, noise: Tensor | None) -> None:
         f = outputs.cpu().numpy()
+        if self.n == 0 and self.noise.shape not in ((), f.shape[1:]):
+            n_outputs = f"{f.shape[1]} outputs" if f.ndim == 2 else "one output"
+            raise ValueError(
+                f"noise_variance has shape {self.noise.shape} and the net {n_outputs}; give a number, or one for each."
+            )
         self.n += 1
         gap = f if self.n == 1 else f - self.mean
         self.mean = self.mean + gap / self.n if self.n > 1 else f
@@ -124,10 +135,11 @@ def predicted(
     task: str | None,
     bn_loader: Iterable[Any] | None,
     forward: Callable[[Any, Any], Any] | None,
-    noise_variance: float,
+    noise_variance: ArrayLike,
     progress: bool | Callable[[int, int], None],
 ) -> Prediction:
     """Run all draws of all members over the loader."""
+    given = _variances(noise_variance)
     if task not in (None, "classification", "regression"):
         raise ValueError(f"task={task!r}; expected 'classification', 'regression' or None.")
     loader = _SameOrder(_repeatable(loader, "loader"))
@@ -148,7 +160,7 @@ def predicted(
                     refresh(module, bn_loader, run)
                 outputs, noise = _outputs(module, loader, run, 1 if tally is None else tally.n + 1)
                 if tally is None:
-                    tally = _tally(task, outputs, noise, noise_variance)
+                    tally = _tally(task, outputs, noise, given)
                 tally.add(outputs, noise)
                 if tell is not None:
                     tell(tally.n, total)
@@ -156,10 +168,24 @@ def predicted(
     return tally.result()
 
 
-def _tally(task: str | None, outputs: Tensor, noise: Tensor | None, noise_variance: float) -> _Classes | _Moments:
+def _variances(noise_variance: ArrayLike) -> Floats:
+    """Variances of the noise, as they were given."""
+    try:
+        given = np.asarray(noise_variance, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
+    if given.ndim > 1 or not np.all((given >= 0) & (given < np.inf)):
+        raise ValueError(
+            f"noise_variance={noise_variance!r}; expected a number from 0 on, such as the mean square of residuals of "
+            "rows left out, or one for each output."
+        )
+    return given.reshape(()) if given.size == 1 else given
+
+
+def _tally(task: str | None, outputs: Tensor, noise: Tensor | None, given: Floats) -> _Classes | _Moments:
     """What is averaged: moments where noise is told of or asked for, chances of classes else."""
-    if task == "regression" or (task is None and (noise is not None or noise_variance > 0)):
-        return _Moments(noise_variance)
+    if task == "regression" or (task is None and (noise is not None or np.any(given > 0))):
+        return _Moments(given)
     if task is None and outputs.ndim == 1:
         warnings.warn(
             "the net has one output for each row, which was taken for the logit of class 1 of two. If it predicts a "

@@ -12,6 +12,8 @@ from latens.system.optional_imports import require
 from latens.system.seeds import Seed, generator
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from latens.nets.collector import Collector
 
 __all__ = ["Draws", "random_numbers"]
@@ -67,7 +69,7 @@ class Draws(ABC):
         forward: Callable[[Any, Any], Any] | None = None,
         *,
         scale: float = 1.0,
-        noise_variance: float = 0.0,
+        noise_variance: ArrayLike = 0.0,
         progress: bool | Callable[[int, int], None] = False,
         random_state: Seed = None,
     ) -> Prediction:
@@ -91,7 +93,7 @@ class Draws(ABC):
         scale : float
             Multiplies the covariance of the weights. 0 predicts with the means alone: one snapshot each of several
             trained nets in a `MultiPosterior` makes their plain mixture, of which `n_samples` may be their number.
-        noise_variance : float
+        noise_variance : float, or one for each output
             Regression: variance of the noise about the module's mean, where `forward` does not give it.
         progress : bool or function of (done, total)
             True shows a line on the terminal.

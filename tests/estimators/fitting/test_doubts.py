@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from latens.errors import (
     HeywoodCase,
     LatensWarning,
     MissingCodes,
+    NeverSeen,
     RepeatedRows,
     WorseThanIndependent,
 )
@@ -188,6 +190,40 @@ def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: fl
     ) as records:
         fit(subject.make(), X)
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
+
+
+UNSEEN = [
+    subject for subject in SUBJECTS.values() if not subject.supervised and subject.name != "MultiViewFactorAnalysis"
+]
+
+
+@pytest.mark.parametrize("subject", UNSEEN, ids=[subject.name for subject in UNSEEN])
+def test_a_column_without_any_value_is_told(subject: Subject, tmp_path: Path) -> None:
+    X = np.array(subject.rows(40), dtype=float)
+    X[:, 1] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    for rows in (X, latens.scan(tmp_path / "x.npy", block_rows=16)):
+        with pytest.warns(NeverSeen, match=r"column\(s\) x1 of X hold nothing but NaN"):
+            subject.make().fit(rows)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_sensors_that_share_a_shock_are_no_copies(holes: bool) -> None:
+    """Five rows far out make the correlation of any two columns 1; all other rows go on being worth something."""
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    X[100:105] = 1e6
+    if holes:
+        X[::7] = np.nan
+    with warnings.catch_warnings(action="error", category=EqualColumns):
+        doubt_columns(Rows(np.nan_to_num(X), np.isfinite(X) if holes else None), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("quiet", [0.0, 1e-3])
+def test_copies_that_vary_in_few_rows_are_copies(quiet: float) -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(np.arange(500) % 50 == 0, 100 * rng.normal(size=500), quiet * rng.normal(size=500))
+    with pytest.warns(EqualColumns, match=r"columns 'a' and 'c' are the same in other units"):
+        doubt_columns(Rows(np.column_stack([x, rng.normal(size=500), 2.54 * x])), ["a", "b", "c"])
 
 
 def test_columns_that_agree_in_the_rows_looked_at_alone_are_no_copies() -> None:

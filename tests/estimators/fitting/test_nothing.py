@@ -17,7 +17,13 @@ from scipy.stats import t as student
 import latens
 from latens.core import Rows
 from latens.errors import ElboDecreased, NothingFound
-from latens.estimators.fitting.independent_columns import binary_evidence, shuffled, tails_gain
+from latens.estimators.fitting.independent_columns import (
+    binary_evidence,
+    in_axes,
+    independent_axes,
+    shuffled,
+    tails_gain,
+)
 
 CASES: dict[str, tuple[Any, str]] = {
     "views": (lambda: latens.MultiViewFactorAnalysis(random_state=0), "real"),
@@ -166,6 +172,35 @@ def test_clusters_are_found_in_columns_of_heavy_tails() -> None:
     rng = np.random.default_rng(4)
     x = 8 * (rng.random((400, 1)) < 0.3) * np.ones(4) + rng.standard_t(8, size=(400, 4))
     assert latens.GaussianMixture(random_state=0).fit(x).n_components_ == 2
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.05])
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_sensors_that_hear_the_same_loud_things_have_their_tails_once(kind: str, holes: float) -> None:
+    """Columns that go together are as heavy-tailed as what they hear; shuffled, each would have tails of its own."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_t(3, size=(400, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(400, 6))
+    x = np.column_stack([x, np.full(400, 0.1)])  # a sensor that is dead changes nothing
+    x[rng.random(x.shape) < holes] = np.nan
+    heights: list[float] = []
+    model = latens.GaussianMixture(
+        covariance_type=kind, callbacks=lambda event: heights.append(event.elbo), random_state=0
+    )
+    assert model.fit(x).n_components_ > 1
+    assert model.elbo_ >= max(heights) - 0.1
+
+
+def test_axes_along_which_columns_do_not_go_together_are_near_the_columns() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(2000, 3)) * [1.0, 1e-9, 1e6]
+    rows = Rows(x, weight=rng.integers(1, 4, 2000).astype(float))
+    z = in_axes(rows, independent_axes(rows)).x
+    assert np.cov(z.T, aweights=rows.weight, ddof=0) == pytest.approx(np.eye(3), abs=1e-9)
+    assert all(np.corrcoef(z[:, j], x[:, j])[0, 1] > 0.99 for j in range(3))
+    dead = in_axes(Rows(with_dead := np.column_stack([x, np.full(2000, 0.1)])), independent_axes(Rows(with_dead))).x
+    assert np.ptp(dead[:, 3]) == 0
+    assert np.cov(dead[:, :3].T, ddof=0) == pytest.approx(np.eye(3), abs=1e-9)
+    assert independent_axes(Rows(x[:3])) is None
 
 
 def skewed_views(seed: int) -> dict[str, np.ndarray]:

@@ -170,6 +170,28 @@ def test_a_trained_net_stays_where_its_loss_is_low_and_schedules_are_fine():
     assert optimiser.param_groups[0]["lr"] == pytest.approx(0.02 * 0.99**500)
 
 
+def test_groups_of_weights_descend_at_rates_of_their_own():
+    import torch
+
+    from latens.nets import LangevinOptimizer
+
+    torch.manual_seed(0)
+    x, net = torch.randn(30, 3), torch.nn.Linear(3, 1)
+    groups = [{"params": [net.weight]}, {"params": [net.bias], "lr": 0.01}]
+    sampler = LangevinOptimizer(groups, n_rows=30, lr=0.1, prior_precision=1e-12)
+    before = [p.detach().clone() for p in net.parameters()]
+
+    def closure():
+        sampler.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+
+    sampler.step(closure)
+    for p, old, rate in zip(net.parameters(), before, (0.1, 0.01), strict=True):
+        assert (old - p.detach()).numpy() == pytest.approx((rate * p.grad).numpy(), rel=1e-4)
+
+
 def test_the_loss_of_the_closure_comes_back():
     import torch
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Array
-from latens.array.transfer import is_sparse
+from latens.array.transfer import host, is_sparse
 from latens.core import Compressing, Model, Rows, State, without_transients
 from latens.errors import (
     AllKept,
@@ -26,6 +26,7 @@ from latens.errors import (
     HeywoodCase,
     LatensWarning,
     LittleMemory,
+    NeverSeen,
     NothingFound,
     WorseThanIndependent,
     collect_warnings,
@@ -33,7 +34,7 @@ from latens.errors import (
 )
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
-from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.inference.ascent import ascend
 from latens.inference.search.moves import starts_with_one_more
 from latens.system.memory import free_memory, in_words
@@ -46,6 +47,7 @@ __all__ = [
     "doubt_memory",
     "doubt_noise",
     "doubt_number",
+    "doubt_unseen",
     "fit_bytes",
     "looking_over",
     "tell_late_interrupt",
@@ -134,10 +136,11 @@ def tell_late_interrupt(estimator: Any, words: str = "") -> None:
 
 
 def doubt_fit(estimator: Any, context: FitContext) -> None:
-    """Warn of a number of components that says little, and of a fit that independent columns would beat.
+    """Warn of columns without a value, of a number of components that says little, and of fits worse than independence.
 
     The latter takes rows that are in memory.
     """
+    doubt_unseen(estimator, context.given)
     if not estimator.converged_ and estimator.n_iter_ < estimator.max_iter:
         return  # interrupted, or stopped by a callback: it was not given the time to describe the rows well
     doubt_number(estimator, context)
@@ -156,6 +159,26 @@ def doubt_fit(estimator: Any, context: FitContext) -> None:
                 f"the bound is {estimator.elbo_ / rows.n:.4g} nats a row, below the {alone / rows.n:.4g} "
                 f"of independent columns: this {type(estimator).__name__} describes the rows badly.",
                 _remedy(estimator),
+            )
+        )
+
+
+def doubt_unseen(estimator: Any, data: Data) -> None:
+    """Warn of columns in which no row holds a value: a sensor that was off, a name that was read wrongly."""
+    if isinstance(data, InBlocks):
+        counts = data.source.survey.count
+    elif isinstance(data, InMemory) and data.rows.seen is not None:
+        counts = host(data.rows.counts)
+    else:
+        return
+    places = np.flatnonzero(counts == 0).tolist()
+    if places:
+        names = estimator._feature_names()
+        unseen = listed((names[j] for j in places), form=str)
+        warn(
+            NeverSeen(
+                f"column(s) {unseen} of X contain only NaN; their estimates are a guess.",
+                "Drop them, or look why they are empty.",
             )
         )
 
@@ -283,7 +306,7 @@ def _both_bounds(estimator: Any, context: FitContext, other: float) -> str:
         return numbers
     if not estimator.binary:
         return f"{numbers}, which heavy tails of single columns explain as well"
-    alone = estimator._alone(context, bound)  # a frequency of its own for each column has no tails
+    alone = estimator._alone(estimator._model, context, bound)  # a frequency of its own for each column has no tails
     if other < alone:
         return f"{numbers}, below the {alone:,.1f} of independent columns"
     return f"{numbers}, which the search did not reach"

@@ -3,6 +3,10 @@
 A column of heavy tails is no component. Where the tails of single columns, a Student-t each, gain more than all
 components do, the components may only describe tails: two clusters of different width, a cause that is on in outliers.
 Whether they do is seen where the entries of each column are shuffled: what is gained there is owed to single columns.
+
+One cluster that may be long in any direction says how columns go together, and columns that are independent are not
+what is left without the others. There the same is asked of axes that are: each as near to its column as may be. Columns
+that hear the same few things, as sensors do, have the same tails, which would count once for each of them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import column_sums, host, is_sparse
 from latens.core import Rows
 
-__all__ = ["binary_evidence", "independent_bound", "shuffled", "tails_gain"]
+__all__ = ["binary_evidence", "in_axes", "independent_axes", "independent_bound", "shuffled", "tails_gain"]
 
 DEGREES = (15.0, 10.0, 7.0, 5.0, 3.5, 2.5)  # of freedom that are tried, one after the other
 LEAST_KURTOSIS = 3.2  # kurtosis from which they are
@@ -25,6 +29,7 @@ AT_ONCE = 2**18  # entries of the columns that are looked at together
 SIDE_BY_SIDE = 8  # columns that are copied together
 LEAST_SQUARED_WIDTH = 1e-2  # squared width of the Student-t, as a share of the variance: ties are no tails
 N_ROUNDS = 4  # of reweighting, for the middle and width of each column
+LEAST_VARIANCE = 1e-6  # along an axis, where that of each column is 1
 
 
 def independent_bound(rows: Rows, *, binary: bool) -> float | None:
@@ -66,6 +71,29 @@ def binary_evidence(rows: Rows) -> float:
     else:
         on = column_sums(rows.weigh(rows.x))
     return float(np.sum(betaln(1 + on, 1 + np.maximum(rows.counts - on, 0.0))))
+
+
+def independent_axes(rows: Rows) -> Floats | None:
+    """(D, D), axes along which complete rows have variance 1 and do not go together, each the nearest to its column.
+
+    A constant column is an axis of its own. None where rows are too few to tell.
+    """
+    x, weight = host(rows.x).astype(np.float64), np.ones(len(rows)) if rows.weight is None else host(rows.weight)
+    if len(x) <= x.shape[1]:
+        return None
+    mean = np.average(x, axis=0, weights=weight)
+    spread = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weight))
+    varies = spread > 64 * np.finfo(np.float64).eps * np.abs(mean)
+    spread = np.where(varies, spread, 1.0)
+    z = np.where(varies, x - mean, 0.0) / spread
+    variances, directions = np.linalg.eigh((weight[:, None] * z).T @ z / weight.sum())
+    whitening = directions / np.sqrt(np.maximum(variances, LEAST_VARIANCE)) @ directions.T
+    return np.asarray(whitening / spread[:, None])
+
+
+def in_axes(rows: Rows, axes: Floats) -> Rows:
+    """Complete rows in coordinates along these axes."""
+    return replace(rows, x=host(rows.x) @ axes)
 
 
 def shuffled(sample: Rows, rng: np.random.Generator) -> Rows:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from latens.array.transfer import is_sparse
+from latens.array import Floats
+from latens.array.transfer import host, is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import shuffled, tails_gain
+from latens.estimators.fitting.independent_columns import in_axes, shuffled, tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
@@ -163,13 +164,13 @@ class FitSearch:
         They do say something where they gain more than the tails of all columns would. Where they gain less, they may
         describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
         """
-        level = self._alone(context, without.elbo)
+        level = self._alone(search.model, context, without.elbo)
         if not without.elbo < fit.elbo < level:
             return fit.elbo < level
         if self.binary or is_sparse(context.sample.x):
             return True
         rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
-        rows = shuffled(context.sample, rng)
+        rows = self._shuffled(search.model, context, rng)
         # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
         starts = [*self._starts(search.model, replace(context, sample=rows, rng=rng)), State(fit.state.q)]
         by_chance = search.gain(weighted_up(rows, context.data.n), starts)
@@ -177,11 +178,32 @@ class FitSearch:
             return None
         return fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE
 
-    def _alone(self, context: FitContext, fewest: float) -> float:
+    def _alone(self, model: Any, context: FitContext, fewest: float) -> float:
         """The bound that components exceed without doubt, given that of the fewest."""
         if self.binary:
             return fewest
-        return fewest + tails_gain(all_or_sample(context.data, context.sample), context.sample, self._real_columns())
+        turn = self._independent_axes(model, context)
+        if turn is None:
+            rows, sample = all_or_sample(context.data, context.sample), context.sample
+        else:
+            sample = in_axes(*turn)
+            weight = np.ones(len(sample)) if sample.weight is None else host(sample.weight)
+            rows = sample = replace(sample, weight=context.data.n / sample.n * weight)
+        return fewest + tails_gain(rows, sample, self._real_columns())
+
+    def _shuffled(self, model: Any, context: FitContext, rng: np.random.Generator) -> Rows:
+        """Rows like those of the sample, with nothing in them but the tails of single columns, and holes as there."""
+        turn = self._independent_axes(model, context)
+        if turn is None:
+            return shuffled(context.sample, rng)
+        rows, axes = turn
+        back = np.linalg.solve(axes.T, shuffled(in_axes(rows, axes), rng).x.T).T.astype(host(rows.x).dtype)
+        sample: Rows = context.sample
+        return replace(sample, x=back if sample.seen is None else np.where(host(sample.seen), back, 0.0))
+
+    def _independent_axes(self, model: Any, context: FitContext) -> tuple[Rows, Floats] | None:
+        """The sample without holes, and axes along which it has no component: where those are not the columns."""
+        return None
 
     def _read_out(
         self,

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.array.rounding import rounding_variances
+from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import independent_bound
+from latens.estimators.fitting.independent_columns import independent_axes, independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.cluster_prior import likeliest_prior
 from latens.estimators.parameters import one_of, positive_number
@@ -278,9 +279,18 @@ class GaussianMixture(MixtureEstimator):
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 
-    def _alone(self, context: FitContext, fewest: float) -> float:
+    def _independent_axes(self, model: Mixture, context: FitContext) -> tuple[Rows, Floats] | None:
+        """Axes along which rows do not go together where one cluster may be long in any direction."""
+        if self.covariance_type not in ("full", "tied"):
+            return None
+        complete = self._rows_without_holes(model, context)
+        rows = context.sample if complete is None else _with_constants(complete, context.sample)
+        axes = independent_axes(rows) if rows.seen is None else None
+        return None if axes is None else (rows, axes)
+
+    def _alone(self, model: Mixture, context: FitContext, fewest: float) -> float:
         """Also independent columns themselves, which one covariance of many columns may be far below with few rows."""
-        level, data = super()._alone(context, fewest), context.data
+        level, data = super()._alone(model, context, fewest), context.data
         if self.covariance_type not in ("full", "tied") or not isinstance(data, InMemory):
             return level
         alone = independent_bound(data.rows, binary=False)
@@ -440,6 +450,14 @@ def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
     if kind != "diag":
         covariance = covariance[:, 0]
     return covariance, 1 / covariance, 1 / np.sqrt(covariance)
+
+
+def _with_constants(complete: Rows, sample: Rows) -> Rows:
+    """Filled rows, but for columns that never vary where they are seen: what fills them would be their tails."""
+    x, seen = host(sample.x), host(sample.seen) > 0
+    low = np.min(x, axis=0, where=seen, initial=np.inf)
+    varies = low < np.max(x, axis=0, where=seen, initial=-np.inf)
+    return replace(complete, x=np.where(varies, host(complete.x), np.where(np.isfinite(low), low, 0.0)))
 
 
 def _widest(q: MixturePosterior) -> tuple[int, int, float]:

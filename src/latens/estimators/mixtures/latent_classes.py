@@ -15,7 +15,7 @@ from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.context import FitContext, checkpointing
-from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
+from latens.estimators.fitting.fit_doubts import doubt_number, doubt_unseen, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refuse_lazy_frame
@@ -281,6 +281,7 @@ class LatentClassAnalysis(ClassAnswers):
             with self._completing():
                 self._classify(context.given)
             with looking_over(self):
+                doubt_unseen(self, context.given)
                 doubt_number(self, context)
                 self._doubt_identity()
         return self

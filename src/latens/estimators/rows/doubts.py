@@ -44,6 +44,8 @@ EQUAL, EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS = (
 )
 ROUNDING = 2.0**-23  # of the largest number of a column: what single precision leaves
 CORRELATION_OF_COPIES = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
+CORRELATION_OF_MOST = 0.999  # the same of most rows: a few that are far out correlate any two columns
+MOST_OF_A_COLUMN = (0.05, 0.95)  # between these quantiles
 
 
 def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, container: str = "frame") -> None:
@@ -207,7 +209,7 @@ def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str
         a, b = _column(rows, at[i]), _column(rows, at[j])
         same_holes = np.array_equal(np.isnan(a), np.isnan(b))
         first, second = _standardised(np.stack([a, b], axis=1)).T
-        if same_holes and abs(float(first @ second)) > CORRELATION_OF_COPIES:
+        if same_holes and abs(float(first @ second)) > CORRELATION_OF_COPIES and _agree_in_most(a, b):
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     for how in (EQUAL_BUT_FOR_ROUNDING, IN_OTHER_UNITS):
@@ -229,6 +231,17 @@ def _beyond_chance(pairs: list[tuple[int, int]], part: Floats) -> list[tuple[int
         if np.log(n_pairs) - orders < np.log(LARGEST_CHANCE):
             found.append((i, j))
     return found
+
+
+def _agree_in_most(one: Floats, other: Floats) -> bool:
+    """Whether columns on a straight line are on it without their ends: sensors that share a shock need not be.
+
+    Ends are all that there is of columns that do not vary elsewhere.
+    """
+    low, high = np.nanquantile(one, MOST_OF_A_COLUMN)
+    most = (one >= low) & (one <= high)
+    z = _standardised(np.stack([one[most], other[most]], axis=1))
+    return not z.any() or abs(float(z[:, 0] @ z[:, 1])) > CORRELATION_OF_MOST
 
 
 def how_copied(one: Floats, other: Floats) -> str:

@@ -173,7 +173,7 @@ class LangevinSteps:
             self._kernel = Kernel.of(*self._secants.curvature(self.prior_precision), self.share)
             self._pilot, self._secants, self._before = self._pilot + 1, Secants.empty(len(weights)), None
         if self._kernel is None:
-            self._write(weights - self.param_groups[0]["lr"] / self.n_rows * slope)
+            self._write(weights - self._rates / self.n_rows * slope)
         else:
             self._write(self._kernel.move(weights, slope, self._rng))
         return loss
@@ -193,6 +193,12 @@ class LangevinSteps:
     @property
     def _weights(self) -> list[Any]:
         return [p for group in self.param_groups for p in group["params"]]
+
+    @property
+    def _rates(self) -> Floats:
+        """Of each weight: groups may have rates of their own, and a schedule may change them."""
+        groups = self.param_groups
+        return np.repeat([group["lr"] for group in groups], [sum(p.numel() for p in g["params"]) for g in groups])
 
     def _read(self) -> Floats:
         return np.concatenate([p.detach().double().cpu().numpy().ravel() for p in self._weights])
