@@ -249,6 +249,7 @@ def test_the_interval_of_the_noise_is_that_of_its_gamma_where_weights_are_nothin
     [
         ({"level": 1.0}, "level=1.0 is no probability; choose a number above 0 and below 1"),
         ({"level": "high"}, "level='high' is no probability"),
+        ({"method": "bootstrap"}, "method='bootstrap': a regression integrates exactly"),
         ({"method": "jackknife"}, "method='jackknife' is not known; choose one of 'auto', 'response', 'gibbs'"),
         ({"components": [0]}, "a regression has no components"),
         (

@@ -203,7 +203,7 @@ def test_a_column_without_any_value_is_told(subject: Subject, tmp_path: Path) ->
     X[:, 1] = np.nan
     np.save(tmp_path / "x.npy", X)
     for rows in (X, latens.scan(tmp_path / "x.npy", block_rows=16)):
-        with pytest.warns(NeverSeen, match=r"column\(s\) x1 of X hold nothing but NaN"):
+        with pytest.warns(NeverSeen, match=r"column\(s\) x1 of X contain only NaN"):
             subject.make().fit(rows)
 
 

@@ -84,6 +84,18 @@ def test_what_the_bound_loses_by_independence_is_counted_in_the_worth_of_the_onl
     assert worth == pytest.approx(without.nats + evidence.value - model.elbo_, abs=1.5)
 
 
+def test_what_the_bound_of_two_clusters_loses_and_that_of_one_does_not_is_counted_in_their_worth() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    X[:, 0] += 3.0 * (np.arange(200) % 5 < 2)
+    two = latens.GaussianMixture(2, moves=False, prune=False, random_state=0).fit(X)
+    one = latens.GaussianMixture(1, random_state=0).fit(X)  # whose bound is the evidence
+    worth = two.intervals(X, method="response").components["nats"]
+    evidence = latens.metrics.log_evidence(two, X, n_chains=5, n_steps=100)
+    assert worth == pytest.approx([evidence.value - one.elbo_] * 2, abs=0.5)
+    assert worth[0] > two.elbo_ - one.elbo_ + math.log(2) + 1.5
+
+
 def test_all_rows_are_in_the_only_cluster() -> None:
     assert math.isinf(nats(latens.GaussianMixture(1), REAL))
 

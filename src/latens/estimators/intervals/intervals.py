@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.core import Compressing, Loose, Mirrored, Rows, State, Turnable, Walking, fewest_of
+from latens.core import Compressing, Loose, Mirrored, Reducible, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
 from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, AxesByRule
 from latens.estimators.intervals.by_sampling import BySampling
 from latens.estimators.intervals.draws import filled, own_stream, stacked
-from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
+from latens.estimators.intervals.other_fits import FEWEST_NATS, Components, not_compared, with_other_fits
 from latens.estimators.intervals.table import (
     INTERVAL_COLUMNS,
     Choice,
@@ -123,6 +123,8 @@ class Intervals(BySampling):
             for latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. `method`
             is the method that was used, `note` the reason and the convergence of chains, `components` has the nats that
             each component is worth. Estimates are at the exact optimum; attributes differ from it by what `tol` allows.
+            `share` is the share of variance of the model, as in `summary()`; for views `summary()` and pages report what
+            the samples show, which is some hundredths more. `share_`, which orders components, has other units.
         """
         check_is_fitted(self)
         level = probability("level", level)
@@ -272,7 +274,7 @@ class Intervals(BySampling):
         q = self.posterior_ if q is None else q
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
         if response is not None:
-            fits = [self._tightened(fit, response) for fit in fits]
+            fits = [self._tightened(fit, response, batches, sweep) for fit in fits]
         beside = self._names_beside()
         own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter not in beside]
         of_components = [numbers[i] for i in own]
@@ -286,16 +288,19 @@ class Intervals(BySampling):
             signed=isinstance(q, Turnable | Mirrored),
         )
 
-    def _tightened(self, fit: FitWithout, response: Response) -> FitWithout:
-        """With what the bound loses by holding the only factor's loadings and codes for independent.
+    def _tightened(self, fit: FitWithout, response: Response, batches: Sequence[Any], sweep: Sweep) -> FitWithout:
+        """With what the bound loses by holding globals and codes for independent, and not without the component.
 
         Independent columns lose nothing. Several factors turn, along which no bound is a parabola: theirs is as it is.
         """
-        model, q = self._model, response.chart.point
-        is_loose = isinstance(self._model, Loose) and model.exact_local(q) and not model.points
-        if not is_loose or fit.end.q.n_components:
+        model, other = self._model, fit.end.q
+        if not model.exact_local(response.chart.point):
             return fit
-        return fit.with_more(response.slack)
+        if isinstance(self._model, Loose) and not model.points and not other.n_components:
+            return fit.with_more(response.slack)
+        if isinstance(self._model, Reducible) and fit.nats < FEWEST_NATS:  # clusters: the bound alone says it of others
+            return fit.with_more(response.slack - respond(model, batches, other, sweep=sweep, ascent=False).slack)
+        return fit
 
     def _known_of_response(
         self, numbers: list[PublishedNumber], answer: Answer, batches: Sequence[Any], sweep: Sweep, response: Response

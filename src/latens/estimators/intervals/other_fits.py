@@ -21,7 +21,7 @@ from latens.array import Floats, Index
 from latens.estimators.intervals.table import LINKS, PublishedNumber, component_axis
 from latens.inference.search.component_worth import FitWithout
 
-__all__ = ["Components", "not_compared", "with_other_fits"]
+__all__ = ["FEWEST_NATS", "Components", "not_compared", "with_other_fits"]
 
 FEWEST_NATS = 6.0  # by which a fit must be less likely for one optimum to stand for the posterior
 # standard deviations, root mean square over the numbers of a kind, up to which two fits say the same

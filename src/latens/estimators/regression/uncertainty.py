@@ -165,6 +165,11 @@ class RegressionUncertainty:
         """
         check_is_fitted(self)
         level = probability("level", level)
+        if method == "bootstrap":
+            raise ValueError(
+                "method='bootstrap': a regression integrates exactly over what is unknown, which refits would only "
+                "come near to; choose method='auto'."
+            )
         one_of("method", method, ["auto", "response", "gibbs", "mean-field"])
         if components is not None:
             raise ValueError(f"components={components!r}: a regression has no components; leave it out.")

@@ -32,6 +32,7 @@ __all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of", "whole_of"]
 MOST_PRODUCTS = 1000  # with A, to make it
 MOST_ENTRIES = 5e7  # of all blocks together
 AT_ONCE = 200  # blocks whose matrices are held at the same time
+MOST_IN_CACHE = 1e5  # entries of their roots, each of which is used twice
 MANY_AT_ONCE = 5_000  # numbers of which rows of these matrices are
 LEAST_RELATIVE_ENTRY = 1e-12  # of the largest entry of a column: what differences leave of 0
 LEAST_RELATIVE_ENTRY_TOGETHER = 1e-9  # the same where several columns are one
@@ -132,7 +133,7 @@ class Arrow:
 
     @cached_property
     def root(self) -> Floats:
-        """(G, p, p), L, symmetric but for the units of coordinates."""
+        """(G, p, p), L."""
         return _root(self.inner)
 
     @cached_property
@@ -179,15 +180,30 @@ class Arrow:
         """R u, from coordinates in which (-A)^-1 is the identity."""
         turned = self.corner_root @ u[self.blocks.border]
         parts = self.blocks.gathered(u)
-        beside = _each_times(np.swapaxes(self.root, 1, 2), (self.side @ turned).reshape(parts.shape))
-        return self.blocks.scattered(_each_times(self.root, parts - beside), turned) * self.free
+        beside = (self.side @ turned).reshape(parts.shape)
+        for some in self._in_cache:
+            root = self.root[some]
+            parts[some] = _each_times(root, parts[some] - _each_times(np.swapaxes(root, 1, 2), beside[some]))
+        return self.blocks.scattered(parts, turned) * self.free
 
     def pulled(self, v: Floats) -> Floats:
         """R' v."""
         v = v * self.free
-        parts = _each_times(np.swapaxes(self.root, 1, 2), self.blocks.gathered(v))
-        rest = v[self.blocks.border] - self.across @ _each_times(self.root, parts).ravel()
+        parts = self.blocks.gathered(v)
+        whole = np.empty_like(parts)
+        for some in self._in_cache:
+            root = self.root[some]
+            parts[some] = _each_times(np.swapaxes(root, 1, 2), parts[some])
+            whole[some] = _each_times(root, parts[some])
+        rest = v[self.blocks.border] - self.across @ whole.ravel()
         return self.blocks.scattered(parts, self.corner_root.T @ rest)
+
+    @cached_property
+    def _in_cache(self) -> tuple[slice, ...]:
+        """Blocks whose roots stay in a processor's cache while both products with them are made."""
+        n, p = self.blocks.slots.shape
+        step = max(int(MOST_IN_CACHE / max(p**2, 1)), 1)
+        return tuple(slice(first, first + step) for first in range(0, n, step))
 
     def lengths(self, block: Index, own: Floats, border: Floats) -> Floats:
         """(m,), squared lengths of R' v for vectors that are in one block each, (m, p), and in the border, (m, b)."""
@@ -229,9 +245,15 @@ def _root(matrices: Floats) -> Floats:
     own = np.einsum("...pp->...p", matrices)
     size = np.sqrt(np.where(own > 0, own, 1.0))
     scaled = matrices / size[..., :, None] / size[..., None, :]
-    values, vectors = np.linalg.eigh(scaled)
+    try:
+        half = np.swapaxes(np.linalg.inv(np.linalg.cholesky(scaled)), -1, -2)
+        # the trace of the inverse is larger than any eigenvalue of it
+        flat = np.sum(half**2, axis=(-2, -1)) * LEAST_EIGENVALUE > 1
+    except np.linalg.LinAlgError:
+        half, flat = np.empty_like(scaled), np.ones(scaled.shape[:-2], dtype=bool)
+    values, vectors = np.linalg.eigh(scaled[flat])
     # turned back, so that a coordinate that is held stays by itself
-    half = vectors / np.sqrt(np.maximum(values, LEAST_EIGENVALUE))[..., None, :] @ np.swapaxes(vectors, -1, -2)
+    half[flat] = vectors / np.sqrt(np.maximum(values, LEAST_EIGENVALUE))[..., None, :] @ np.swapaxes(vectors, -1, -2)
     return np.asarray(half / size[..., :, None])
 
 

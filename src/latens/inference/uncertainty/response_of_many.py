@@ -49,7 +49,7 @@ AT_A_TIME = 10  # directions, between looks at the variances
 LARGEST_RISE = 0.02  # relative rise of a variance over the last of them, up to which it is settled
 LEAST_SHARE_SETTLED = 0.99  # share of numbers that are to be settled
 LARGEST_SLOPE = 0.05  # slope in standard deviations beyond which a coordinate stands at an end of its range
-NOTHING_LEFT = 1e-8  # length of a new direction before it is made 1
+NOTHING_LEFT = 1e-7  # length of a new direction before it is made 1: directions are kept in single precision
 LEAST_INFORMATION = 1e-5  # as in `response`: a share of information that is left below it is 0
 LOOKED_AT = 1000  # numbers by which it is decided whether directions are enough
 
@@ -152,8 +152,8 @@ def _responses(
     variances = narrow + inside**2 @ gain
     unknown = np.sum(inside[:, ~informed] ** 2, axis=1) / LEAST_INFORMATION > 1e-2 * variances
     before = variances if found.ended else _variances(found, max(len(gain) - AT_A_TIME, 0), narrow)
-    way = turned.T @ (found.directions.T @ pull)
-    step = arrow.spread(pull + found.directions @ (turned @ (gain * way)))
+    way = turned.T @ (found.directions.T @ pull.astype(np.float32))
+    step = arrow.spread(pull + found.directions @ (turned @ (gain * way)).astype(np.float32))
     shift = np.concatenate([slopes.times(step), of_rest @ step])
     others_of_none = np.zeros(len(of_rest), dtype=bool)
     positive = np.maximum(variances, np.finfo(float).tiny)
@@ -184,7 +184,7 @@ def _arrow(chart: Chart, slopes: Callable[[Any], Any]) -> Arrow | None:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    directions: Floats  # (P, r), U
+    directions: Any  # (P, r), U, in single precision
     tridiagonal: Floats  # (r, r), T
     moved: Floats  # (m + m', r), derivatives of numbers along R U
     ended: bool  # whether there are no others
@@ -196,7 +196,7 @@ def _lanczos(
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
     u = arrow.pulled(lost(arrow.spread(np.random.default_rng(0).standard_normal(size))))
-    basis, length = np.empty((limit, size)), float(np.linalg.norm(u))
+    basis, length = np.empty((limit, size), dtype=np.float32), float(np.linalg.norm(u))
     some = np.linspace(0, len(slopes.block) - 1, min(LOOKED_AT, len(slopes.block))).astype(int)
     moved, diagonal, beside = list[Floats](), list[float](), list[float]()
     variances = narrow[some]
@@ -210,7 +210,8 @@ def _lanczos(
         u -= diagonal[r] * basis[r]
         if r:
             u -= beside[r - 1] * basis[r - 1]
-        u -= (basis[: r + 1] @ u) @ basis[: r + 1]  # what rounding has put back
+        # what rounding has put back; directions at right angles to 1e-7 have the same T but for the square of that
+        u -= (basis[: r + 1] @ u.astype(np.float32)) @ basis[: r + 1]
         length = float(np.linalg.norm(u))
         beside.append(length)
         if (r + 1) % AT_A_TIME == 0:
@@ -222,7 +223,7 @@ def _lanczos(
 
 
 def _as_found(
-    basis: Floats, diagonal: list[float], beside: list[float], moved: list[Floats], m: int, ended: bool
+    basis: Any, diagonal: list[float], beside: list[float], moved: list[Floats], m: int, ended: bool
 ) -> _Found:
     r = len(diagonal)  # 0 where codes leave nothing unknown
     matrix = np.zeros((r, r))
