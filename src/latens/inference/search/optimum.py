@@ -526,7 +526,7 @@ class Search:
 
     def _widest(self, starts: Sequence[State]) -> int:
         """Components of an answer at most: the first start may be one that was given, others are told the limit."""
-        return max(self.limit, starts[0].q.n_components)
+        return max(self.limit, int(starts[0].q.n_components))
 
     def _n_living(self, state: State) -> int:
         return int(np.count_nonzero(self.model.importance(state.q, state.stats) > 0))
