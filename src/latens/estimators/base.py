@@ -5,6 +5,7 @@ A subclass has three hooks: `_build` a model, `_start` a posterior, `_publish` a
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from abc import abstractmethod
@@ -237,7 +238,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             if not isinstance(model, Compressing):
                 context = replace(context, data=data.entered(units, spare=spare))
             fit = self._search_from(model, context, starts, moves, before is None)
-            if moves and self.n_components is None and isinstance(self.init, str) and not before:
+            if moves and self._seeks_number and not before:
                 fit = self._grow(fit, model, context, starts)
             late = over is not None and over()
             if fit.stopped and late:  # the last ascent may have settled: the search that it is part of was not done
@@ -366,15 +367,18 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     def _grow(self, fit: Fit, model: Model, context: FitContext, starts: list[State]) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises.
 
-        Whether that is done, and when it is given up, is told by starts that others after them do not change: that one
-        kept all, having got higher than those before it, and what the first of all reached. More starts end no lower.
-        Where the first kept all, no others were tried; they are, where it gets no higher with more allowed.
+        First from what kept all: where moves add none to it, no more are needed, and nothing else is searched. Whether
+        that is done, and when it is given up, is told by starts that others after them do not change: that one kept
+        all, having got higher than those before it, and what the first of all reached. More starts end no lower. Where
+        the first kept all, no others were tried; they are, where it gets no higher with more allowed.
         """
         allowed, reached, last = self._starting_size(context), context.reached, fit
         fewer: tuple[FitContext, list[State]] | None = None  # the search before the last, if that left starts out
+        enough = False
         try:
             while not (last.interrupted or last.stopped) and reached and last.elbo >= reached[0].elbo > context.least:
-                if max(one.n_living for one in reached) < allowed:
+                full = next((one.q for one in reached if one.n_living >= allowed), None)
+                if full is None:
                     break
                 left_out = isinstance(model, Crossing) and len(starts) > 1 and reached[0].n_living >= allowed
                 fewer = (replace(context, widest=True, reached=[]), starts) if left_out else None
@@ -383,16 +387,19 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     return fit
+                beyond = replace(context, widest=True, least=-math.inf, reached=[])
+                last = self._search_from(model, beyond, [State(full)], True, False)
+                fit = _higher_of(fit, last)
+                enough = max((one.n_living for one in beyond.reached), default=0) <= before
+                if enough or last.interrupted or last.stopped:
+                    break
                 starts = self._starts_of(model, context)[: self.most_starts_of_growth]
                 last = self._search_from(model, context, starts, True)
-                best = last if last.elbo > fit.elbo else fit
-                fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
+                fit = _higher_of(fit, last)
             level = context.least - self.tol * max(fit.state.stats.n, 1.0)
-            behind = bool(reached) and (reached[0].elbo < level or reached[0].n_living >= allowed)
+            behind = enough or (bool(reached) and (reached[0].elbo < level or reached[0].n_living >= allowed))
             if fewer is not None and behind and not (fit.interrupted or fit.stopped):
-                last = self._search_from(model, *fewer, True)
-                best = last if last.elbo > fit.elbo else fit
-                fit = replace(best, interrupted=last.interrupted, stopped=last.stopped)
+                fit = _higher_of(fit, self._search_from(model, *fewer, True))
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         return fit
@@ -402,10 +409,13 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         return [] if isinstance(model, Compressing) else self._starts(model, context)
 
     def _starting_size(self, context: FitContext) -> int:
-        """Components to start with: `n_components`, or a bound chosen from the data."""
-        if self.n_components is not None:
-            return whole_number("n_components", self.n_components)
-        return self._n_named or self._default_size(context)
+        """Components to start with: `n_components`, or a number chosen from the data; the fewer, if that is likely."""
+        if self.n_components is None:
+            return self._n_named or self._default_size(context)
+        allowed = whole_number("n_components", self.n_components)
+        if not (self.begins_with_likely and self._seeks_number):
+            return allowed
+        return min(allowed, context.growth * self._default_size(replace(context, growth=1)))
 
     def _default_size(self, context: FitContext) -> int:
         n, d = context.sample.x.shape
@@ -463,6 +473,12 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.sparse and self.sparse_cut  # any sparse rows, not only those of ones
         return tags
+
+
+def _higher_of(fit: Fit, last: Fit) -> Fit:
+    """The higher of two fits; interrupted or stopped if the last was."""
+    best = last if last.elbo > fit.elbo else fit
+    return replace(best, interrupted=last.interrupted, stopped=last.stopped)
 
 
 def _has_passed(until: float) -> bool:

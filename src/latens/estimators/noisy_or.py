@@ -165,6 +165,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
     settled_by: ClassVar[float] = 500.0
+    begins_with_likely: ClassVar[bool] = True
     seeks_rare: ClassVar[bool] = False  # pairs of columns are counted in all rows
 
     def __init__(
@@ -239,7 +240,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     def _build(self, context: FitContext) -> NoisyOrCauses | JensenNoisyOr:
         prior = one_of("prior", self.prior, ["ard", "ml"])
         e_step = one_of("e_step", self.e_step, [*E_STEPS, "jensen"])
-        k, n_features = self._starting_size(context), context.sample.x.shape[1]
+        k, n_features = self.n_components or self._starting_size(context), context.sample.x.shape[1]
         if prior == "ml" and self.n_components is None and not self._n_named:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if e_step != "jensen":

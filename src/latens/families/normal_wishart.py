@@ -115,7 +115,9 @@ class NormalWishart:
         (d, _), (_, row, column) = self.scatter.shape[1:], self.scatter.strides
         # one matrix in memory, which all look at
         scatter = as_strided(self.scatter, (len(rest), d, d), (0, row, column))
-        return NormalWishart(self.mean[first], self.strength[first], self.dof[rest], scatter, self.tied)
+        tiles = NormalWishart(self.mean[first], self.strength[first], self.dof[rest], scatter, self.tied)
+        vars(tiles)["_square"] = self._square  # likewise: priors of any number of clusters have one
+        return tiles
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalWishart:
         """Posterior after seen_k rows (fractions too) with sums x_k and of products xx_k, over all k where tied."""

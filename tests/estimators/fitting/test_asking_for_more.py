@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
@@ -29,6 +29,32 @@ def test_more_clusters_allowed_end_no_lower(seed: int) -> None:
     two, eight, found = (latens.BernoulliMixture(k, random_state=0).fit(X) for k in (2, 8, None))
     assert (eight.n_components_, found.n_components_) == (2, 2)
     assert min(eight.elbo_, found.elbo_) >= two.elbo_ - 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_more_clusters_with_covariances_allowed_end_no_lower(seed: int) -> None:
+    """Where eight are more than there are, a search with more is the same search."""
+    few, more, found = (latens.GaussianMixture(k, random_state=seed).fit(load_diabetes().data) for k in (8, 16, None))
+    assert few.n_components_ < 8
+    assert few.elbo_ == more.elbo_ == found.elbo_
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_more_causes_allowed_end_no_lower(seed: int) -> None:
+    x = load_breast_cancer().data[:, :10]
+    X = np.where(x > np.median(x, axis=0), 1.0, 0.0)
+    few, more = (latens.NoisyOr(k, random_state=seed).fit(X) for k in (8, 16))
+    assert few.elbo_ == more.elbo_
+
+
+def test_more_causes_than_are_likely_are_found_where_they_are_allowed() -> None:
+    """Eight are likely in twenty columns; each of these ten shows in two columns of its own."""
+    rng = np.random.default_rng(0)
+    on = np.repeat(rng.random((300, 10)) < 0.2, 2, axis=1)
+    X = (rng.random((300, 20)) < np.where(on, 0.9, 0.03)).astype(float)
+    few, more = (latens.NoisyOr(k, n_init=1, random_state=0).fit(X) for k in (8, 16))
+    assert (few.n_components_, more.n_components_) == (8, 10)
+    assert more.elbo_ > few.elbo_ + 10
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -276,8 +302,9 @@ def test_other_starts_wait_until_clusters_are_not_all_kept(monkeypatch: pytest.M
     X = (np.random.default_rng(0).random(chance.shape) < chance).astype(float)
     model = latens.BernoulliMixture(n_init=3, random_state=0).fit(X)
     assert model.n_components_ == 4
-    assert starts[1] == starts[2] == {0}  # two were allowed, and then four
-    assert starts[4] == {0, 1, 2}
+    assert starts[1] == {0}  # two were allowed, and then four
+    assert starts[4] == {0}  # eight: what kept four needs no more, so that nothing else is searched for more
+    assert starts[2] == {0, 1, 2}
 
 
 @pytest.mark.parametrize("estimator", [latens.BinaryFactorAnalysis, latens.BernoulliMixture, latens.NoisyOr])

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from latens.core import Fit, Iteration, State
 from latens.inference.search.crossing import crossed_in_turn
+from latens.inference.search.moves import no_wider_than
 
 
 class _Rows:
@@ -80,6 +81,24 @@ def test_of_starts_that_are_crossed_unmoved_what_is_above_all_before_is_moved() 
     )
     assert moved == [1.0, 7.0, 20.0]  # the first; what it and the second made; the fourth, which is higher by itself
     assert [one.elbo for one in found] == [2.0, 8.0, 21.0]
+
+
+def test_a_start_of_more_components_than_are_allowed_is_crossed_and_never_the_best() -> None:
+    def wide(elbo: float) -> Fit:
+        one = fit(elbo)
+        return replace(one, trace=tuple(replace(event, n_components=9) for event in one.trace))
+
+    crossings: list[tuple[float, float]] = []
+
+    def crossed(best: Fit, other: Fit) -> Fit:
+        crossings.append((best.elbo, other.elbo))
+        return best
+
+    found = crossed_in_turn([fit(1.0), wide(7.0)], same, same, same, crossed, 1e-6, unmoved=True, limit=8)
+    assert crossings == [(1.0, 7.0)]
+    assert [one.elbo for one in found] == [1.0]
+    kept = no_wider_than(8, [fit(1.0), replace(wide(7.0), interrupted=True)])
+    assert [(one.elbo, one.interrupted) for one in kept] == [(1.0, True)]
 
 
 def test_an_interrupt_keeps_what_was_reached() -> None:

@@ -55,6 +55,7 @@ class FitSearch:
     moves: bool
     n_components: int | None
     init: Any
+    prior: str = "ard"
     learning_method: str = "batch"
     batch_size: int = 1024
     learning_decay: float = 0.7
@@ -71,6 +72,8 @@ class FitSearch:
     pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     seeks_rare: ClassVar[bool] = True  # whether moves look at badly explained rows, for what is rare in a sample
     settles: ClassVar[float] = 0.0  # nats of an iteration, to which a fit goes on in leaps; 0: its tolerance ends it
+    # whether the usual size is a likely one, with which a search begins however many components are allowed
+    begins_with_likely: ClassVar[bool] = False
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -273,6 +276,12 @@ class FitSearch:
         return self.max_iter if self.learning_method == "batch" else SAMPLE_ITERATIONS
 
     @property
+    def _seeks_number(self) -> bool:
+        """Whether the number of components is searched for, and `n_components` is no more than a limit of it."""
+        judged = self.n_components is None or self.prior != "ml"  # the bound of point estimates cannot judge it
+        return self.moves and isinstance(self.init, str) and judged and not self._keeps_all
+
+    @property
     def _keeps_all(self) -> bool:
         """Whether the fit has exactly the components it starts with."""
         return not self.prune or self._n_named > 0
@@ -310,8 +319,7 @@ class FitSearch:
 
     def _may_grow(self, context: FitContext) -> bool:
         """Whether more components will be allowed if all of them are kept."""
-        searched = self.n_components is None and isinstance(self.init, str) and self.learning_method == "batch"
-        if not searched or context.widest:
+        if not self._seeks_number or self.learning_method != "batch" or context.widest:
             return False
         larger = replace(context, growth=2 * context.growth)
         return self._starting_size(larger) > self._starting_size(context)

@@ -66,6 +66,7 @@ MOST_CLUSTERS = 24
 # other. Rows are dealt to these anew before they are joined further: what rough clusters put together comes apart, as
 # long as there are too many of them. Of clusters that overlap, evidence alone asks for too few: other starts leave more
 TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
+MOST_ROUGH_NUMBERS = 2**20  # of the covariances of rough clusters
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
 N_FILLINGS = 10  # steps of the one cluster that missing entries are first drawn from
 LEAST_SHARE_OF_VARIANCE = 1e-3  # prior variance of a cluster at least, as a share of the data's
@@ -434,18 +435,32 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         if one_of("init", self.init, ["auto", "random"]) == "random":
             centres = self._random_centres(x, k, rng)
             return model.global_step(model.prior(k), model.imagined(np.full(k, x.shape[0] / k), centres, variance))
-        points = x / scale if model.axes is None else x @ model.axes
-        return self._gathered(model, Rows(x), kmeans_labels(points, k, rng), k, restart)
+        return self._gathered(model, context, Rows(x), x / scale if model.axes is None else x @ model.axes, restart)
 
-    def _gathered(self, model: Mixture, rows: Rows, labels: Index, k: int, restart: int) -> MixturePosterior:
-        """Clusters by rough labels, joined while their evidence rises, then rows dealt by the predictive density."""
-        q, stats = _of_labels(model, rows, labels, k)
+    def _gathered(
+        self, model: Mixture, context: FitContext, rows: Rows, points: Array, restart: int
+    ) -> MixturePosterior:
+        """Rough clusters of points, joined while their evidence rises, then rows dealt by the predictive density.
+
+        How many rough ones there are does not depend on how many are allowed, nor do other starts than the first where
+        these are crossed as they are: with more allowed, a search begins as with less.
+        """
+        k = self._starting_size(context)
+        rough = max(k, self._rough_size(model, context)) if self._seeks_number else k
+        q, stats = _of_labels(model, rows, kmeans_labels(points, rough, context.rng), rough)
         if self._keeps_all or not self.moves:
             return q
         first, then = TIMES_AGGLOMERATED[restart % len(TIMES_AGGLOMERATED)]
+        most = rough if restart and model.crosses_unmoved(rows) else k
         q = deal(model, agglomerated(model, q, stats, first), rows, rows.n)
         stats = model.statistics(rows, model.predicted_step(q, rows))
-        return deal(model, agglomerated(model, q, stats, then), rows, rows.n)
+        return deal(model, agglomerated(model, q, stats, then, most), rows, rows.n)
+
+    def _rough_size(self, model: Mixture, context: FitContext) -> int:
+        """Rough clusters that a start is made of: few, where each has a large covariance."""
+        d = context.sample.x.shape[1]
+        most = MOST_ROUGH_NUMBERS // d**2 if model.clusters.joint else MOST_CLUSTERS * context.growth
+        return min(self._default_size(context), most)
 
     def _rows_without_holes(self, model: Mixture, context: FitContext) -> Rows | None:
         """Missing entries drawn from one normal, given those that were seen.

@@ -16,7 +16,7 @@ from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number, doubt_unseen, looking_over
-from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
+from latens.estimators.fitting.starts import nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refuse_lazy_frame
 from latens.estimators.frames.roles import from_table, rows_and_exposure
@@ -557,7 +557,7 @@ class LatentClassAnalysis(ClassAnswers):
             share = rng.dirichlet(np.ones(k), len(x))
             return model.global_step(model.prior(k), model.statistics(sample, Memberships(share)))
         else:
-            return self._gathered(model, sample, kmeans_labels(model.coordinates(x, exposure), k, rng), k, restart)
+            return self._gathered(model, context, sample, model.coordinates(x, exposure), restart)
         return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
 
     def _given_centres(self, d: int, units: Units) -> Floats:

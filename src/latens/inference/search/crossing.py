@@ -8,11 +8,12 @@ classes to anes96 end within 4 nats of each other, where single starts are 79 ap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from latens.core import Fit
-from latens.inference.search.moves import highest, records
+from latens.inference.search.moves import highest, no_wider_than, records
 
 __all__ = ["crossed_in_turn"]
 
@@ -29,6 +30,7 @@ def crossed_in_turn(
     *,
     unmoved: bool = False,
     rest: Callable[[Fit], Sequence[Fit]] | None = None,
+    limit: float = math.inf,
 ) -> list[Fit]:
     """Each fit moved and crossed with the best before it; of the results, those that are higher than all before.
 
@@ -37,6 +39,7 @@ def crossed_in_turn(
     one is crossed with the best so far: `crossed(best, other)` returns the best itself or a higher fit, and whatever is
     above all before it is moved `again`, unless it had its moves. What is done for a fit depends on it and on those
     before it alone: more starts never end lower. `rest` gives more fits, once it is told where the first one ended.
+    One of more components than `limit` is crossed, and is never the best itself.
     """
     done, found, others = list[Fit](), list[Fit](), list(fits[1:])
     try:
@@ -50,19 +53,20 @@ def crossed_in_turn(
             if _is_over(done[-1]):
                 return [*fits, *others, *found, *done]
         for fit in done[1:]:
-            found.append(_next(found[-1], fit, again, crossed, unmoved))
+            found.append(_next(found[-1], fit, again, crossed, unmoved, limit))
             if _is_over(found[-1]):
                 break
     except KeyboardInterrupt:
-        reached = highest([*found, *done, *fits, *others])
+        reached = highest(no_wider_than(limit, [*found, *done, *fits, *others]))
         return [replace(reached, interrupted=True)]
     if _is_over(found[-1]):  # what was not gone on from may still be the highest
         return [*done, *found]
     return records(found, tol)
 
 
-def _next(before: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit], unmoved: bool) -> Fit:
-    best, other = (fit, before) if fit.elbo > before.elbo else (before, fit)
+def _next(before: Fit, fit: Fit, again: Step, crossed: Callable[[Fit, Fit], Fit], unmoved: bool, limit: float) -> Fit:
+    leads = fit.elbo > before.elbo and fit.trace[-1].n_components <= limit
+    best, other = (fit, before) if leads else (before, fit)
     found = crossed(best, other)
     had_moves = before if unmoved else best
     return again(found) if found.elbo > had_moves.elbo and not _is_over(found) else found

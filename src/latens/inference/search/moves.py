@@ -39,6 +39,7 @@ __all__ = [
     "labelled",
     "leading_at_glance",
     "longer",
+    "no_wider_than",
     "records",
     "starts_with_one_more",
     "until",
@@ -387,6 +388,16 @@ def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
         if fit.elbo > chosen[-1].elbo + tol * max(fit.state.stats.n, 1.0):
             chosen.append(fit)
     return chosen
+
+
+def no_wider_than(limit: float, fits: Sequence[Fit]) -> list[Fit]:
+    """The fits of so many components at most, interrupted or stopped if any of all was.
+
+    Starts that are only crossed may be wider, whatever the limit is: they are material, and no answers.
+    """
+    interrupted, stopped = any(fit.interrupted for fit in fits), any(fit.stopped for fit in fits)
+    chosen = (fit for fit in fits if fit.trace[-1].n_components <= limit)
+    return [replace(fit, interrupted=interrupted, stopped=stopped) for fit in chosen]
 
 
 def leading_at_glance(fits: Sequence[Fit], tol: float) -> list[Fit]:

@@ -50,6 +50,7 @@ from latens.inference.search.moves import (
     jumped,
     leading_at_glance,
     longer,
+    no_wider_than,
     records,
     until,
 )
@@ -76,6 +77,7 @@ class Reached(NamedTuple):
 
     elbo: float
     n_living: int  # components that would be published
+    q: Any
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,11 @@ class Search:
 
         An interrupt ends the search with the best that it has found, once an iteration of the first start is done.
         """
-        fits = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
+        found = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
+        fits = no_wider_than(self._widest(starts), found)
         fit = highest(fits)
         if self.reached is not None:
-            self.reached[:] = [Reached(one.elbo, self._n_living(one.state)) for one in fits]
+            self.reached[:] = [Reached(one.elbo, self._n_living(one.state), one.state.q) for one in fits]
         if fit.elbo < self.least:
             return fit
         try:
@@ -246,7 +249,7 @@ class Search:
 
     def starts_from(self, rows: Rows, starts: Sequence[State]) -> tuple[list[State], bool]:
         """Where the search on such rows ends, each start that is higher than all before; and if it was interrupted."""
-        found = self._found([rows], rows, starts, 0)
+        found = no_wider_than(self._widest(starts), self._found([rows], rows, starts, 0))
         return [State(fit.state.q) for fit in records(found, self.tol)], any(fit.interrupted for fit in found)
 
     def by_part(
@@ -356,7 +359,8 @@ class Search:
             move = partial(self._moved, **options, rare=rare, notify=notify)
             first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
             crossed, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
-            fits = crossed_in_turn(chosen, first, further, again, crossed, self.tol, unmoved=unmoved, rest=rest)
+            cross = partial(crossed_in_turn, unmoved=unmoved, rest=rest, limit=self._widest(starts))
+            fits = cross(chosen, first, further, again, crossed, self.tol)
             return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
@@ -521,6 +525,10 @@ class Search:
             for candidate in proposed:
                 if isinstance(candidate, Proposal) and fading[np.delete(np.arange(len(fading)), candidate.of)].all():
                     yield candidate
+
+    def _widest(self, starts: Sequence[State]) -> int:
+        """Components of an answer at most: the first start may be one that was given, others are told the limit."""
+        return max(self.limit, int(starts[0].q.n_components))
 
     def _n_living(self, state: State) -> int:
         return int(np.count_nonzero(self.model.importance(state.q, state.stats) > 0))

@@ -179,8 +179,12 @@ def deal(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePo
     return q
 
 
-def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, times: float = 1.0) -> MixturePosterior:
+def agglomerated(
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, times: float = 1.0, most: int | None = None
+) -> MixturePosterior:
     """The clusters of the statistics joined two at a time, to `times` the number at which their evidence is largest.
+
+    Or to `most`, if that is fewer.
 
     Sums alone tell it: no row is looked at. Pairs are joined in the order of what that gains, down to one cluster, for
     a pair that loses a little may open the way to one that gains much.
@@ -207,7 +211,7 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
             gains[one, rest] = gains[rest, one] = joined - level[one] - level[rest]
         path.append(groups[alive])
     best = k - int(len(gain) - 1 - np.argmax(gain[::-1]))  # clusters; of equals, the fewest
-    return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
+    return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k if most is None else most, k)])
 
 
 def crossed(model: Mixture, one: Any, other: Any, sample: Rows, limit: int) -> Iterator[MixturePosterior]:
