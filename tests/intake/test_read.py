@@ -164,6 +164,37 @@ def test_lines_of_an_order_and_an_item_are_put_together_by_order(tmp_path: Path)
     assert latens.read(path, format="transactions").parts["x"].encoded().names == ("milk", "bread", "eggs")
 
 
+BASKETS = [["milk", "bread"], ["milk", "eggs", "tea"], ["eggs"], ["bread", "eggs"], ["milk", "bread", "eggs"], ["tea"]]
+LAYOUTS = {
+    "within braces": "items\n" + "".join(f'"{{{",".join(items)}}}"\n' for items in BASKETS),
+    "within brackets": "items\n" + "".join(f'"{items}"\n' for items in BASKETS),
+    "in a column each": "Item 1,Item 2,Item 3\n" + "".join(",".join([*items, "", ""][:3]) + "\n" for items in BASKETS),
+    "beside their number": "Item(s),Item 1,Item 2,Item 3\n"
+    + "".join(",".join([str(len(items)), *items, "", ""][:4]) + "\n" for items in BASKETS),
+    "beside a name": "basket;items\n" + "".join(f"{i};{','.join(items)}\n" for i, items in enumerate(BASKETS)),
+}
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lists_are_the_same_however_they_are_laid_out(layout: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.csv").write_text("".join(",".join(items) + "\n" for items in BASKETS))
+    (tmp_path / "other.csv").write_text(LAYOUTS[layout])
+    plain, other = (latens.read(tmp_path / name, format="transactions") for name in ("plain.csv", "other.csv"))
+    assert other.encoded().names == plain.encoded().names == ("milk", "bread", "eggs", "tea")
+    np.testing.assert_array_equal(other.matrix().toarray(), plain.matrix().toarray())
+    if layout not in ("within braces", "within brackets"):  # which are nothing else
+        with pytest.raises(TableRefused, match=r"looks like lists of items, one in each line, .*--format transactions"):
+            latens.read(tmp_path / "other.csv")
+
+
+@pytest.mark.extras
+def test_phrases_that_recur_on_lines_of_their_own_are_levels_and_no_lists(tmp_path: Path) -> None:
+    (tmp_path / "segments.csv").write_text("segment\n" + "key account\nretail\nsmall business\nretail\n" * 6)
+    table = latens.read(tmp_path / "segments.csv")
+    assert [(name, kind) for name, kind, *_ in table.columns.rows] == [("segment", "category")]
+
+
 def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:
     encoding = Encoding(
         (

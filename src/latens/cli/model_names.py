@@ -180,8 +180,10 @@ def by_kinds(table: Intake, target: str | None) -> Choice:
     kinds = Counter("number" if column.kind in NUMBERS else column.kind for column in columns)
     if len(table.parts) > 1:
         return Choice("multi-view", f"there are {len(table.parts)} tables")
-    if len(kinds) > 1 or "category" in kinds:
+    if len(kinds) > 1:
         return Choice("multi-view", "columns are of several kinds")
+    if "category" in kinds:
+        return Choice("multi-view", "all columns are categories")
     n, d = table.n_rows, len(columns)
     if "binary" in kinds:
         matrix = table.matrix()

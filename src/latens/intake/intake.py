@@ -13,7 +13,7 @@ import numpy as np
 from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
-from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
+from latens.intake.layouts import SparseTable, likely_layout, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.parts import Part, encodings_of
 from latens.intake.raw_table import RawTable, Values, level_text
@@ -449,9 +449,8 @@ def _layout(source: Any, format: str) -> str:
     """How new rows lie: as those of the fit, but a frame may have been laid out already."""
     if not hasattr(source, "columns"):
         return format
-    table = RawTable.of_frame(source)
-    as_fitted = {"long": looks_long, "transactions": looks_like_pairs}.get(format)
-    return format if as_fitted is not None and as_fitted(table) else "matrix"
+    found = likely_layout(RawTable.of_frame(source))
+    return format if found is not None and found[0] == format else "matrix"
 
 
 def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding] | None = None) -> dict[str, Any]:
@@ -499,15 +498,11 @@ def _part(
             f"{label} has {table.n_rows} row; columns can be distinguished from two rows on. A row for a fitted model: "
             "latens.read(path, like=model)."
         )
-    if format is None and looks_long(table):
+    if format is None and (found := likely_layout(table)) is not None:
+        layout, words = found
         raise TableRefused(
-            f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
-            "(format='long' in Python), or --format matrix if each line is a sample."
-        )
-    if format is None and looks_like_pairs(table):
-        raise TableRefused(
-            f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type "
-            "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
+            f"{label} looks like {words}: type --format {layout} (format={layout!r} in Python), or --format matrix if "
+            "each line is a sample."
         )
     columns, values = treat(table, choices)
     tell_several_ways(columns)

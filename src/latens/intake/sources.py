@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from latens.errors import TableRefused
-from latens.intake.layouts import SparseTable, from_edges, from_long, from_pairs, from_transactions
+from latens.intake.layouts import SparseTable, from_edges, from_lists, from_long, from_transactions
 from latens.intake.raw_table import RawTable
 from latens.intake.text_files.dialect import sniff
 from latens.intake.text_files.parsing import read_lines, read_text
@@ -76,7 +76,7 @@ def laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
     if format == "edges":
         return {"x": from_edges(table)}
     if format == "transactions":
-        return {"x": from_pairs(table)}
+        return {"x": from_lists(table)}
     return dict(from_long(table))
 
 

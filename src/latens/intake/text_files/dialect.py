@@ -28,6 +28,7 @@ DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMA
 NAMELESS = "row"  # what a first column is called whose heading is empty
 SEPARATORS = (",", "\t", ";", "|")
 COMMENTS = ("#", "%", "//", "!")
+MOST_LEVELS, LEAST_TIMES = 20, 5  # of phrases that are levels of a single column, and how often one occurs on average
 AGREEMENT = 0.9  # share of lines with the same number of fields
 YEARS = frozenset(map(float, range(1800, 2101)))  # that head columns of a table of years
 
@@ -217,13 +218,24 @@ def _separator(lines: Sequence[str], given: str | None) -> tuple[str | None, int
         _, width, _, separator, _ = max(found)
         return separator, width
     commas = _field_counts(lines, ",", quoted)
-    if max(commas) == 1 and max(_field_counts(lines, None)) == 1:
+    if max(commas) == 1 and (max(_field_counts(lines, None)) == 1 or _are_levels(lines[1:])):
         return ",", 1
     listed = next((each for each in SEPARATORS if any(each in line for line in lines)), None)
     counts = _field_counts(lines, listed, quoted)
     width, times = Counter(counts).most_common(1)[0]
     ragged = sum(count <= width for count in counts) / len(counts)
     return (listed, width) if width >= 2 and times / len(counts) >= 0.7 and ragged >= AGREEMENT else (listed, None)
+
+
+def _are_levels(lines: Sequence[str]) -> bool:
+    """Whether lines are a few phrases that recur: levels of one column, not items between blanks.
+
+    >>> _are_levels(["key account", "retail", "key account", "retail"] * 5), _are_levels(["milk bread", "milk", "eggs"])
+    (True, False)
+    """
+    distinct = set(lines)
+    no_others = not any(mark in line for line in distinct for mark in SEPARATORS)
+    return no_others and len(distinct) <= MOST_LEVELS and len(lines) >= LEAST_TIMES * len(distinct)
 
 
 def _field_counts(lines: Sequence[str], separator: str | None, quoted: bool = True) -> list[int]:
