@@ -70,7 +70,7 @@ class Encoded:
 
     def dense(self) -> Encoded:
         """The same rows with their zeros, for models that take no sparse rows: as frames they have names."""
-        return replace(self, matrix=self.matrix.toarray()) if issparse(self.matrix) else self
+        return replace(self, matrix=self.matrix.toarray()) if hasattr(self.matrix, "toarray") else self
 
     def decode(self, matrix: Floats) -> dict[str, Any]:
         """Numbers like those of `matrix` back as the table's own columns: levels for yes/no and categories."""

@@ -237,8 +237,8 @@ def looks_like_lists(raw: RawTable) -> bool:
     if seen.all() or np.any(seen[1:] & ~seen[:-1]):
         return False  # a hole before an item
     own = [{value for value in values if value is not None} for values in columns]
-    before = accumulate(own[:-1], set.union)
-    return all(len(later & earlier) > SHARED * len(later) for earlier, later in zip(before, own[1:], strict=True))
+    earlier = accumulate(own[:-1], lambda one, other: one | other)
+    return all(len(later & before) > SHARED * len(later) for before, later in zip(earlier, own[1:], strict=True))
 
 
 def looks_like_pairs(raw: RawTable) -> bool:
