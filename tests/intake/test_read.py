@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array, issparse, random_array, save_npz
 
 import latens
-from latens.errors import AbsentColumns, TableRefused, UnseenLevels
+from latens.errors import AbsentColumns, RowOfSums, TableRefused, UnseenLevels
 from latens.intake import Column, Encoding, RawTable, encode_like
 from latens.intake.encoding import encodings_from_text, encodings_to_text
 from latens.intake.treatment import Choices, treat
@@ -186,6 +186,20 @@ def test_lists_are_the_same_however_they_are_laid_out(layout: str, tmp_path: Pat
     if layout not in ("within braces", "within brackets"):  # which are nothing else
         with pytest.raises(TableRefused, match=r"looks like lists of items, one in each line, .*--format transactions"):
             latens.read(tmp_path / "other.csv")
+
+
+@pytest.mark.extras
+def test_a_last_row_of_sums_is_told(tmp_path: Path) -> None:
+    rows = [(f"shop {i}", i % 7 + 1, round(12.35 * i + 1, 2)) for i in range(30)]
+    lines = ["name,visits,sales", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "plain.csv").write_text("\n".join(lines))
+    total = f"Total,{sum(row[1] for row in rows)},{sum(row[2] for row in rows):.2f}"
+    (tmp_path / "sums.csv").write_text("\n".join([*lines, total]))
+    with pytest.warns(RowOfSums, match="last row is the sum of the others in 2 of 2 columns of numbers"):
+        latens.read(tmp_path / "sums.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOfSums)
+        latens.read(tmp_path / "plain.csv")
 
 
 @pytest.mark.extras

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from numpy.typing import NDArray
+
+from latens.errors import RowOfSums, warn
+from latens.intake.kind_guess import ends_with_its_sum
 from latens.intake.numbers.column import Reading
 from latens.system.wording import listed
 
-__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
+__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "tell_sums", "times"]
 
 KEPT = "kept"
 AS_ASKED = "as asked"  # why a column was dropped that was named
@@ -145,6 +149,24 @@ class Column:
             if name in content
         }
         return cls(**{**content, **more})
+
+
+def tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:
+    """Warn of a last row that is the sum of the others in most columns of numbers, and in two at least."""
+    numbers = [
+        each
+        for column, each in zip(columns, values, strict=True)
+        if column.is_kept and each.dtype.kind == "f" and each[-1] == each[-1]
+    ]
+    sums = sum(map(ends_with_its_sum, numbers))
+    if sums >= max(2, len(numbers) / 2):
+        warn(
+            RowOfSums(
+                f"the last row is the sum of the others in {sums} of {len(numbers)} columns of numbers: it would be "
+                "learnt from as a row like them.",
+                "Take it out of the table.",
+            )
+        )
 
 
 def counted_kinds(columns: tuple[Column, ...]) -> str:
