@@ -203,6 +203,28 @@ def test_a_last_row_of_sums_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.extras
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("Person,,Pay,\nname,town,net amount in euros,gross", ["name", "town", "net amount in euros", "gross"]),
+        ("who,town,Pay,Pay\n,,mean,sd", ["who", "town", "mean", "sd"]),
+        ("who,Pay,Tax,Tax\n,mean,mean,sd", ["who", "Pay mean", "Tax mean", "sd"]),
+    ],
+)
+def test_names_of_groups_above_names_of_columns_are_no_row(header: str, names: list[str], tmp_path: Path) -> None:
+    is_town = "town" in header
+    rows = [
+        f"p{i},{('Oslo', 'Rome', 'Lima')[i % 3] if is_town else i + 0.5},{1.5 * i},{i % 5 + 0.25}" for i in range(30)
+    ]
+    (tmp_path / "grouped.csv").write_text("\n".join([header, *rows]))
+    table = latens.read(tmp_path / "grouped.csv")
+    assert table.n_rows == 30
+    assert [row[0] for row in table.columns.rows] == names
+    assert "the first two lines are taken as the header" in table.notes
+    assert sum(table.n_missing().values()) == 0
+
+
+@pytest.mark.extras
 def test_phrases_that_recur_on_lines_of_their_own_are_levels_and_no_lists(tmp_path: Path) -> None:
     (tmp_path / "segments.csv").write_text("segment\n" + "key account\nretail\nsmall business\nretail\n" * 6)
     table = latens.read(tmp_path / "segments.csv")
