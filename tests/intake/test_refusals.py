@@ -62,6 +62,12 @@ def test_what_cannot_be_read_is_refused_in_one_line(
         assert word in message, message
 
 
+def test_a_pattern_is_refused_with_what_to_do_with_its_files(tmp_path: Path) -> None:
+    (tmp_path / "part-1.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableRefused, match=r"names several files.*put their rows into one file"):
+        latens.read(tmp_path / "part-*.csv")
+
+
 @pytest.mark.extras
 def test_options_that_a_refusal_names_lay_out_frames_as_they_do_files(tmp_path: Path) -> None:
     import pandas as pd

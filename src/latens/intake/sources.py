@@ -85,6 +85,11 @@ def _check_there(path: Path) -> None:
         raise TableRefused(f"{path} is a folder; name a file in it.")
     if path.exists():
         return
+    if {"*", "?"} & set(path.name):
+        raise TableRefused(
+            f"{path} names several files, and one table is read at a time; put their rows into one file, or in Python "
+            "into one frame: pandas.concat(map(pandas.read_csv, files))."
+        )
     from difflib import get_close_matches
 
     folder = path.parent if path.parent.is_dir() else None
