@@ -225,6 +225,26 @@ def test_names_of_groups_above_names_of_columns_are_no_row(header: str, names: l
 
 
 @pytest.mark.extras
+def test_boxes_that_are_ticked_or_empty_are_yes_or_no_also_in_new_rows(tmp_path: Path) -> None:
+    ticks = np.random.default_rng(0).random((30, 4)) < 0.4
+    marks = ("x", "x", "1", "TV")
+    lines = [",".join(mark if on else "" for mark, on in zip(marks, row, strict=True)) + ",7" for row in ticks]
+    lines[3] += ".5"
+    (tmp_path / "boxes.csv").write_text("\n".join(["tea,jam,one,seen,n", *lines]))
+    table = latens.read(tmp_path / "boxes.csv", category=["one", "seen"])
+    np.testing.assert_array_equal(table.matrix()[:, :4], ticks)
+    assert table.frame["seen"].tolist() == ["TV" if on else "no" for on in ticks[:, 3]]
+    assert ("tea", "binary", "kept", 0, "1 = x, 0 = an empty cell") in table.columns.rows
+    (tmp_path / "new.csv").write_text("jam,seen,one,tea\n,TV,1,x\n,,,\n")
+    again = encodings_from_text(encodings_to_text(table.encodings))
+    new = encode_like(tmp_path / "new.csv", again)["x"].matrix
+    np.testing.assert_array_equal(new[0, :4], [1, 0, 1, 1])
+    alone = {name: note for name, _, _, _, note in latens.read(tmp_path / "boxes.csv").columns.rows}
+    assert alone["seen"] == "always 'TV', or empty; --category seen takes empty cells as no"
+    assert alone["one"] == "always 1, or empty; --category one takes empty cells as no"
+
+
+@pytest.mark.extras
 def test_phrases_that_recur_on_lines_of_their_own_are_levels_and_no_lists(tmp_path: Path) -> None:
     (tmp_path / "segments.csv").write_text("segment\n" + "key account\nretail\nsmall business\nretail\n" * 6)
     table = latens.read(tmp_path / "segments.csv")

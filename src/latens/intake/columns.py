@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from shlex import quote
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import RowOfSums, warn
 from latens.intake.kind_guess import ends_with_its_sum
 from latens.intake.numbers.column import Reading
+from latens.intake.raw_table import level_text
 from latens.system.wording import listed
 
-__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "tell_sums", "times"]
+__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "tell_sums", "ticks_as_levels", "times"]
 
 KEPT = "kept"
+UNTICKED = "no"  # what an empty cell is called where the others are ticks
 AS_ASKED = "as asked"  # why a column was dropped that was named
 COVARIATE = "covariate"
 TEXTS = ("levels", "written", "categories")  # of a column, tuples of text
@@ -61,6 +66,8 @@ class Column:
         Of a column of a data frame: the library and the type, such as "pandas int64".
     categories : tuple of str
         Those of its type, in their order, where it has some.
+    blank : str
+        The level that an empty cell stands for, where it is none that is missing: a box that was not ticked.
     """
 
     name: str
@@ -76,6 +83,7 @@ class Column:
     written: tuple[str, ...] = ()
     type: str = ""
     categories: tuple[str, ...] = ()
+    blank: str = ""
 
     @property
     def reading(self) -> Reading:
@@ -127,6 +135,7 @@ class Column:
         expected: dict[str, type] = {
             "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
             "decimal": str, "log1p": bool, "unit": str, "written": list, "type": str, "categories": list,
+            "blank": str,
         }  # fmt: skip
         if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
             raise ValueError(f"{str(content)[:80]!r} describes no column")
@@ -149,6 +158,33 @@ class Column:
             if name in content
         }
         return cls(**{**content, **more})
+
+
+def ticks_as_levels(
+    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str] = ()
+) -> tuple[tuple[Column, ...], tuple[NDArray[Any], ...]]:
+    """Boxes that were ticked or left empty as yes/no: columns of one value and holes, that two share or that are named.
+
+    A value of its own may be a constant of which a few are missing: of that the note says what to type. So may a
+    number other than 1.
+    """
+    marks = {
+        j: next(level_text(value) for value in values[j] if value is not None and value == value)
+        for j, column in enumerate(columns)
+        if column.kind == "constant" and column.n_missing and column.note.startswith("always")
+    }
+    marks = {j: mark for j, mark in marks.items() if values[j].dtype == object or mark == "1"}
+    shared, columns, values = Counter(marks.values()), list(columns), list(values)
+    for j, mark in marks.items():
+        name = columns[j].name
+        if shared[mark] < 2 and name not in category:
+            note = f"{columns[j].note}, or empty; --category {quote(name)} takes empty cells as {UNTICKED}"
+            columns[j] = replace(columns[j], note=note)
+            continue
+        note = f"1 = {mark}, 0 = an empty cell"
+        columns[j] = Column(name, "binary", note=note, levels=(UNTICKED, mark), blank=UNTICKED)
+        values[j] = np.array([UNTICKED if value is None or value != value else mark for value in values[j]], object)
+    return tuple(columns), tuple(values)
 
 
 def tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:

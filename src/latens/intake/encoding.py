@@ -241,6 +241,7 @@ class Encoding:
                 written=of.written,
                 note=of.note,
                 n_missing=of.n_missing,
+                blank=of.blank,
             )
             if (of := known.get(column.name)) is not None
             else column
@@ -480,7 +481,8 @@ def _level_texts(column: Column, values: Values) -> Iterator[str | None]:
     for value in values:
         missing = value is None or value != value or (isinstance(value, float) and value in codes)
         text = "" if missing else level_text(value)
-        yield None if missing or (text in NONE_WORDS and text not in column.levels) else text
+        is_level = not missing and (text not in NONE_WORDS or text in column.levels)
+        yield text if is_level else column.blank or None
 
 
 def _numbers(column: Column, values: Values, decimal: str) -> Floats:

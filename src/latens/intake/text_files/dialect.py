@@ -400,11 +400,16 @@ def _names_in_two_lines(header: Sequence[str], rows: Sequence[list[str]], decima
         return None
     names = [below or above for above, below in zip(upper, lower, strict=True)]
     if len(set(names)) < len(names):
-        groups = list(accumulate(upper, lambda before, own: own or before))
+        groups: list[str] = list(accumulate(upper, _last_filled))
         names = [
             f"{group} {name}" if names.count(name) > 1 else name for group, name in zip(groups, names, strict=True)
         ]
     return names if all(names) and len(set(names)) == len(names) else None
+
+
+def _last_filled(before: str, own: str) -> str:
+    """The name of a group over a cell that leaves it out, as merged cells do."""
+    return own or before
 
 
 def _is_units(rows: Sequence[list[str]], decimal: str) -> bool:
