@@ -225,6 +225,18 @@ def test_names_of_groups_above_names_of_columns_are_no_row(header: str, names: l
 
 
 @pytest.mark.extras
+def test_a_table_of_counts_is_told_that_they_may_be_weights(tmp_path: Path) -> None:
+    levels = [(town, sex) for town in ("Oslo", "Rome", "Lima", "Kyiv") for sex in ("m", "f")]
+    lines = [f"{town},{sex},{3 * i % 7}" for i, (town, sex) in enumerate(levels)]
+    hint = "may say how often a row occurs, as all others differ; if so, --weights n"
+    for more, is_told in (([], True), (["Oslo,m,4"], False)):  # a second row of the same levels is an observation
+        (tmp_path / "counts.csv").write_text("\n".join(["town,sex,n", *lines, *more]))
+        notes = {name: note for name, _, _, _, note in latens.read(tmp_path / "counts.csv").columns.rows}
+        assert (hint in notes["n"]) == is_told
+    assert hint not in str(latens.read(tmp_path / "counts.csv", weights="n").columns)
+
+
+@pytest.mark.extras
 def test_boxes_that_are_ticked_or_empty_are_yes_or_no_also_in_new_rows(tmp_path: Path) -> None:
     ticks = np.random.default_rng(0).random((30, 4)) < 0.4
     marks = ("x", "x", "1", "TV")

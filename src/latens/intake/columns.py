@@ -17,7 +17,16 @@ from latens.intake.numbers.column import Reading
 from latens.intake.raw_table import level_text
 from latens.system.wording import listed
 
-__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "tell_sums", "ticks_as_levels", "times"]
+__all__ = [
+    "AS_ASKED",
+    "KEPT",
+    "KINDS",
+    "Column",
+    "counted_kinds",
+    "plural",
+    "read_as_sheet",
+    "times",
+]
 
 KEPT = "kept"
 UNTICKED = "no"  # what an empty cell is called where the others are ticks
@@ -160,8 +169,17 @@ class Column:
         return cls(**{**content, **more})
 
 
-def ticks_as_levels(
-    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str] = ()
+def read_as_sheet(
+    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str]
+) -> tuple[tuple[Column, ...], tuple[NDArray[Any], ...]]:
+    """Columns and values with what people do in sheets: sums below a table, ticks in it, and how often a row occurs."""
+    _tell_sums(columns, values)
+    columns, values = _ticks_as_levels(columns, values, category)
+    return _with_hint_at_frequencies(columns, values), values
+
+
+def _ticks_as_levels(
+    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str]
 ) -> tuple[tuple[Column, ...], tuple[NDArray[Any], ...]]:
     """Boxes that were ticked or left empty as yes/no: columns of one value and holes, that two share or that are named.
 
@@ -187,7 +205,28 @@ def ticks_as_levels(
     return tuple(columns), tuple(values)
 
 
-def tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:
+def _with_hint_at_frequencies(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> tuple[Column, ...]:
+    """The columns, with a word about the only one of numbers where it may say how often a row occurs.
+
+    So lies a table of counts: whole numbers beside levels, of which every combination stands once.
+    """
+    kept = [j for j, column in enumerate(columns) if column.is_kept]
+    numbers = [j for j in kept if columns[j].kind in ("number", "scale", "count")]
+    if len(numbers) != 1 or len(kept) < 3 or any(column.role == "weights" for column in columns):
+        return tuple(columns)
+    (at,) = numbers
+    found = values[at]
+    if not (np.all(found >= 0) and np.all(found == np.floor(found))):  # NaN is neither
+        return tuple(columns)
+    levels = list(zip(*(map(str, values[j]) for j in kept if j != at), strict=True))
+    if len(set(levels)) < len(levels):
+        return tuple(columns)
+    hint = f"may say how often a row occurs, as all others differ; if so, --weights {quote(columns[at].name)}"
+    noted = replace(columns[at], note="; ".join(filter(None, [columns[at].note, hint])))
+    return (*columns[:at], noted, *columns[at + 1 :])
+
+
+def _tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:
     """Warn of a last row that is the sum of the others in most columns of numbers, and in two at least."""
     numbers = [
         each

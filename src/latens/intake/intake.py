@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, tell_sums, ticks_as_levels, times
+from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, read_as_sheet, times
 from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
 from latens.intake.layouts import SparseTable, likely_layout, looks_transposed
 from latens.intake.missing_codes import NamedMissing
@@ -506,9 +506,8 @@ def _part(
         )
     columns, values = treat(table, choices)
     tell_several_ways(columns)
-    tell_sums(columns, values)
     tell_codes(columns, "latens.read(..., missing='none') keeps them, and missing=[...] names others")
-    columns, values = ticks_as_levels(columns, values, choices.category)
+    columns, values = read_as_sheet(columns, values, choices.category)
     columns = dates_as_names(columns, table)
     columns = counts_together(columns, values) if among_others else columns
     columns = tuple(_with_taken(column, missing_counts.get(column.name, {})) for column in columns)
