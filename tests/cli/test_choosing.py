@@ -158,9 +158,9 @@ def baskets_of_three_kinds(folder: Path) -> tuple[Path, Path]:
     kinds = [["bread", "milk", "butter"], ["beer", "chips", "salsa"], ["wipes", "diapers", "talc"]]
     on = rng.random((40, 3)) < 0.4
     on[~on.any(axis=1), 0] = True
-    bought = np.repeat(on, 3, axis=1) & (rng.random((40, 9)) < 0.95)
+    baskets = np.repeat(on, 3, axis=1) & (rng.random((40, 9)) < 0.95)
     items = [item for kind in kinds for item in kind]
-    lines = [",".join(item for item, is_in in zip(items, row, strict=True) if is_in) or "bread" for row in bought]
+    lines = [",".join(item for item, is_in in zip(items, row, strict=True) if is_in) or "bread" for row in baskets]
     table = [",".join("1" if item in line.split(",") else "0" for item in items) for line in lines]
     (folder / "lists.csv").write_text("\n".join(lines))
     (folder / "table.csv").write_text("\n".join([",".join(items), *table]))

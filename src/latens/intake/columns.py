@@ -192,10 +192,10 @@ def _ticks_as_levels(
         if column.kind == "constant" and column.n_missing and column.note.startswith("always")
     }
     marks = {j: mark for j, mark in marks.items() if values[j].dtype == object or mark == "1"}
-    shared, columns, values = Counter(marks.values()), list(columns), list(values)
+    times_of_mark, columns, values = Counter(marks.values()), list(columns), list(values)
     for j, mark in marks.items():
         name = columns[j].name
-        if shared[mark] < 2 and name not in category:
+        if times_of_mark[mark] < 2 and name not in category:
             note = f"{columns[j].note}, or empty; --category {quote(name)} takes empty cells as {UNTICKED}"
             columns[j] = replace(columns[j], note=note)
             continue
@@ -210,20 +210,20 @@ def _with_hint_at_frequencies(columns: Sequence[Column], values: Sequence[NDArra
 
     So lies a table of counts: whole numbers beside levels, of which every combination stands once.
     """
-    kept = [j for j, column in enumerate(columns) if column.is_kept]
-    numbers = [j for j in kept if columns[j].kind in ("number", "scale", "count")]
-    if len(numbers) != 1 or len(kept) < 3 or any(column.role == "weights" for column in columns):
+    used_columns = [j for j, column in enumerate(columns) if column.is_kept]
+    numbers = [j for j in used_columns if columns[j].kind in ("number", "scale", "count")]
+    if len(numbers) != 1 or len(used_columns) < 3 or any(column.role == "weights" for column in columns):
         return tuple(columns)
     (at,) = numbers
     found = values[at]
     if not (np.all(found >= 0) and np.all(found == np.floor(found))):  # NaN is neither
         return tuple(columns)
-    levels = list(zip(*(map(str, values[j]) for j in kept if j != at), strict=True))
+    levels = list(zip(*(map(str, values[j]) for j in used_columns if j != at), strict=True))
     if len(set(levels)) < len(levels):
         return tuple(columns)
     hint = f"may say how often a row occurs, as all others differ; if so, --weights {quote(columns[at].name)}"
-    noted = replace(columns[at], note="; ".join(filter(None, [columns[at].note, hint])))
-    return (*columns[:at], noted, *columns[at + 1 :])
+    with_hint = replace(columns[at], note="; ".join(filter(None, [columns[at].note, hint])))
+    return (*columns[:at], with_hint, *columns[at + 1 :])
 
 
 def _tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:

@@ -291,14 +291,15 @@ def read(
     source : path, data frame, or dict of them
         CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu or mtx. A dict holds views of the same rows.
     format : {"matrix", "transactions", "long", "edges"}, optional
-        Rows by columns; a list of items in each line; a line for each value (sample, feature, value, perhaps view);
-        or pairs. None finds out.
+        Rows by columns; lists of items, in a line or cell each, in a column for each item, or in a line for each list
+        and item; a line for each value (sample, feature, value, perhaps view); or pairs. None finds out.
     sep : str, optional
         The separator of a text file, where it cannot be recognised.
     index_col : str, optional
         The column that names the rows.
     columns, drop, category : sequence of str
-        Columns to keep, and no others; to leave out; to take as categories whatever they hold.
+        Columns to keep, and no others; to leave out; to take as categories whatever they hold: a box that is ticked or
+        empty as yes/no.
     target, weights, groups, exposure : str, optional
         Columns that are no features. `fit` of the table that was read uses them, and refuses those that its model does
         not know; so do answers about it. A target is for regressions, and kept out of the rows elsewhere. They are to

@@ -155,8 +155,8 @@ def _singular_words(heading: str) -> set[str]:
     >>> sorted(_singular_words("Item(s)")), sorted(_singular_words("InvoiceNo"))
     (['item'], ['invoice', 'no'])
     """
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", heading).lower()
-    return {word.removesuffix("s") for word in re.split(r"[^a-z]+", apart)} - {""}
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", heading).lower()
+    return {word.removesuffix("s") for word in re.split(r"[^a-z]+", words)} - {""}
 
 
 def _hold_lists(cells: Sequence[str]) -> bool:
