@@ -43,6 +43,7 @@ SECTIONS = (
     Section("multi-view.kinds", "views of each kind beside an oracle", "views.kinds:run"),
     Section("multi-view.scales", "simulated scales beside an oracle", "views.scales:simulated"),
     Section("multi-view.real-scales", "hidden cells of real scales by kind of view", "views.scales:real"),
+    Section("multi-view.few-rows", "hidden cells of forty rows, with and without moves", "views.few_rows:run"),
     Section("multi-view.held-out", "CPU until hidden entries are predicted, beside mofapy2", "views.held_out:run"),
     Section("multi-view.memory", "memory beyond the data, beside mofapy2", "views.contest:memory"),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),

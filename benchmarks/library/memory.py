@@ -32,7 +32,7 @@ BINARY = ("BernoulliMixture", "NoisyOr")
 ANSWER = "BayesianLinearRegression"  # its last column is what the others tell
 OPTIONS = {"FactorAnalysis": {"n_components": 5}}  # which has to be given
 WIDE_OPTIONS = {"GaussianMixture": {"covariance_type": "diag"}}  # full covariances are refused
-PATIENCE = 60.0  # s; a fit that takes longer is ended there
+PATIENCE = 300.0  # s; a fit that takes longer is ended there
 
 
 def run(setting: Setting) -> list[Table]:

@@ -66,27 +66,27 @@ __all__ = [
 ]
 
 
-WRAPPERS = ("latens", "sklearn", "joblib")  # packages whose lines are not those of a caller
+WRAPPERS = ("latens", "sklearn", "joblib")  # packages whose lines are not those of the caller
 
 
 class WarningRecord(NamedTuple):
-    """A warning as a fit keeps it in `warnings_`."""
+    """A warning as a fit stores it in `warnings_`."""
 
-    code: str  # what a program asks for, such as "constant-columns"
+    code: str  # for programs, such as "constant-columns"
     message: str  # what was seen
     remedy: str  # what to type; empty where nothing needs to be done
 
 
 class LatensWarning(UserWarning):
-    """The base of every warning that latens gives: what was seen, and what to type about it.
+    """The base of every warning of latens: what was found, and what to type to change it.
 
     ``warnings.simplefilter("ignore", latens.errors.LatensWarning)`` silences all of them, and "error" instead of
-    "ignore" makes each an error. Those of a fit stay in its `warnings_`.
+    "ignore" makes each an error. The warnings of a fit are stored in its `warnings_`.
 
     Parameters
     ----------
     message : str
-        What was seen: name and count.
+        What was found: name and count.
     remedy : str
         What to type.
 
@@ -109,7 +109,7 @@ class LatensWarning(UserWarning):
 
     @property
     def record(self) -> WarningRecord:
-        """Its code, the name of the class in lower case, with what it says."""
+        """The code (the name of the class in lower case), the message and the remedy."""
         code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
         return WarningRecord(code, self.message, self.remedy)
 
@@ -123,107 +123,107 @@ class FitInterrupted(LatensWarning):
 
 
 class FitResumed(LatensWarning):
-    """A fit goes on from a checkpoint."""
+    """A fit continues from a checkpoint."""
 
 
 class CheckpointRefused(LatensWarning):
-    """A checkpoint is damaged, or of another fit or version: the one before it is used, or the fit begins anew."""
+    """A checkpoint is damaged, or of another fit or version: the previous one is used, or the fit starts again."""
 
 
 class CheckpointNotWritten(LatensWarning):
-    """A checkpoint could not be written; the one before it is as it was, and the fit goes on."""
+    """A checkpoint could not be written; the previous one is unchanged, and the fit continues."""
 
 
 class ValuesCut(LatensWarning):
-    """A model of binary rows was given other values than 0 and 1, and cut them at `binarize`."""
+    """A model of binary rows was given values other than 0 and 1, and set them to 0 or 1 by `binarize`."""
 
 
 class LooksTransposed(LatensWarning):
-    """An array has so many more columns than rows that samples may have been put into columns."""
+    """An array has so many more columns than rows that its columns may be samples."""
 
 
 class DoubtfulScale(LatensWarning):
-    """Columns are on a scale that a model describes badly, such as raw counts, or units without a common prior."""
+    """Columns have a scale that the model describes badly, such as raw counts, or different units under one prior."""
 
 
 class ConstantColumns(LatensWarning):
-    """Some columns never vary: they are kept, and no factor can move them."""
+    """Some columns never vary: they stay in the fit, but no factor can explain them."""
 
 
 class NeverSeen(LatensWarning):
-    """Some columns hold no value at all: what is said of them is a guess from the other columns."""
+    """Some columns have no value at all: their parameters are a guess from the other columns."""
 
 
 class NotSettled(LatensWarning):
-    """Codes of some rows still moved when their local steps were used up."""
+    """The local posteriors of some rows had not converged after the largest number of local steps."""
 
 
 class FollowsTotals(LatensWarning):
-    """A factor is all but the row totals of a view: how much was measured, not what."""
+    """A factor is almost equal to the row totals of a view: it describes how much was measured."""
 
 
 class SourcesTooLight(LatensWarning):
-    """Some sources have lighter tails than the chosen prior of sources can hold."""
+    """Some sources have lighter tails than the chosen prior of sources allows."""
 
 
 class OneOutput(LatensWarning):
-    """The one output of a net was taken for a logit, without having been told that it is no mean."""
+    """The single output of a network is treated as a logit; it may be a mean, since `task` was not given."""
 
 
 class StillSnapshots(LatensWarning):
-    """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
+    """Weights hardly move while a posterior is collected from them: the posterior will be too narrow."""
 
 
 class RowsOfFit(LatensWarning):
-    """Models are compared by the density of rows that one of them was fitted to, which favours the more flexible."""
+    """Models are compared by the density of rows that one of them was fitted to, which favours flexible models."""
 
 
 class RowsByPlace(LatensWarning):
-    """Labels of values beside rows are partly those of the rows, and not meant so: values go by their place."""
+    """Labels of given values overlap with those of the rows only by counting: values are matched by position."""
 
 
 class StreamChanged(LatensWarning):
-    """Rows of a stream are unlike those before them: it is sorted, or what it tells of changes."""
+    """Rows of a stream are unlike those before them: the stream is sorted, or its distribution changes."""
 
 
 class FewInReservoir(LatensWarning):
-    """A component of a stream has few of the rows that are kept of it: it is known less well than from all rows."""
+    """A component has few rows in the stored sample of a stream: it is estimated less well than from all rows."""
 
 
 class UnknownGroups(LatensWarning):
-    """Some samples are of groups that were not there when the model was fitted: the likeliest of its own is taken."""
+    """Some samples are of groups that the fit did not have: the most probable group of the fit is used."""
 
 
 class UnseenLevels(LatensWarning):
-    """Some values of a column, or items of lists, were not there when the model was fitted: they are left out."""
+    """Some values of a column, or items of lists, were not in the data of the fit: they are ignored."""
 
 
 class AbsentColumns(LatensWarning):
-    """Some columns of the model are not in a table: they are taken as missing in every row."""
+    """Some columns of the model are not in a table: they are treated as missing in every row."""
 
 
 class WeightsTooSmall(LatensWarning):
-    """Weights count rows for less than they are, as shares that add up to 1 do: little can be learnt from so few."""
+    """Weights are far below 1, such as shares that add up to 1: the fit has very few effective rows."""
 
 
 class WeightsTooLarge(LatensWarning):
-    """Weights count rows for many times what they are, as those do that expand a survey: far too much is learnt."""
+    """Weights count each row many times, such as expansion weights of a survey: too many components are found."""
 
 
 class GroupsOfOne(LatensWarning):
-    """Some groups hold one sample: labels may be names of rows, or a measured number."""
+    """Some groups have one sample: the labels may be names of rows, or a measured number."""
 
 
 class FewSharedRows(LatensWarning):
-    """A view shares few row names with the others, or counts its rows from another number: spellings may differ."""
+    """A view shares few row names with the others, or numbers its rows from another start: spellings may differ."""
 
 
 class OneFeatureViews(LatensWarning):
-    """A view has one feature: whatever explains it alone counts as a factor of the whole view."""
+    """A view has one feature: a factor of this feature alone counts as a factor of the whole view."""
 
 
 class EmptyRows(LatensWarning):
-    """Some rows show nothing: what is said of them is what is said of any row."""
+    """Some rows have no observed value: their results are those of the prior."""
 
 
 class LittleMemory(LatensWarning):
@@ -231,7 +231,7 @@ class LittleMemory(LatensWarning):
 
 
 class MissingCodes(LatensWarning):
-    """A column repeats a far number such as -999, which may stand for a missing value."""
+    """A column repeats an extreme number such as -999, which may be a code for a missing value."""
 
 
 class RowOfSums(LatensWarning):
@@ -251,23 +251,23 @@ class EqualColumns(LatensWarning):
 
 
 class RepeatedRows(LatensWarning):
-    """Rows of measurements occur several times each, and count as if each were another one."""
+    """Rows of measurements occur several times each, and every copy counts as a separate row."""
 
 
 class FewValues(LatensWarning):
-    """A column that is taken as a real number has few distinct values."""
+    """A column that is treated as real numbers has few distinct values."""
 
 
 class OrderAssumed(LatensWarning):
-    """Levels of a scale are taken in the order of the alphabet, since no other was given."""
+    """Levels of a scale are in alphabetical order, since no other order was given."""
 
 
 class AllKept(LatensWarning):
-    """A fit kept every component it was allowed: there may be more."""
+    """A fit kept every allowed component: there may be more."""
 
 
 class NothingFound(LatensWarning):
-    """A fit has no component: rows are best described without any."""
+    """A fit has no component: the bound is highest without any."""
 
 
 class FewerThanAsked(LatensWarning):
@@ -275,7 +275,7 @@ class FewerThanAsked(LatensWarning):
 
 
 class HeywoodCase(LatensWarning):
-    """The noise of a column went to 0: a factor is that column."""
+    """The noise variance of a column went to 0: a factor follows that column."""
 
 
 class WorseThanIndependent(LatensWarning):
@@ -287,19 +287,19 @@ class UnusedColumns(LatensWarning):
 
 
 class NotIdentified(LatensWarning):
-    """Rows have too few columns to tell as many classes apart: other classes explain them as well."""
+    """There are too few columns for this number of classes: other classes explain the rows equally well."""
 
 
 class NotMeasured(LatensWarning):
-    """Clusters of whose rows none has a value of a column of metadata: nothing is told of them."""
+    """In some clusters no row has a value in a column of metadata: these clusters have no result."""
 
 
 class EndlessOdds(LatensWarning):
-    """Covariates tell some clusters apart without error, so that maximum likelihood has no finite odds."""
+    """Covariates separate some clusters without error, so that maximum likelihood has no finite odds."""
 
 
 class CollinearColumns(LatensWarning):
-    """Covariates do not vary or are sums of each other, so that no odds are those of one alone."""
+    """Covariates are constant or linear combinations of each other, so that their odds are not identified."""
 
 
 class BoundNotFinite(FloatingPointError):
@@ -324,17 +324,17 @@ _collection: ContextVar[_Collection | None] = ContextVar("_collection", default=
 
 @contextmanager
 def collect_warnings(owner: Any) -> Iterator[list[WarningRecord]]:
-    """Record what `warn` is given in here; inside a collection of the same owner, that one goes on.
+    """Record the warnings given in this block; inside a collection of the same owner, add to that collection.
 
     Parameters
     ----------
     owner : object
-        Whose warnings they are, such as the estimator that is being fitted.
+        The object that the warnings are about, such as the estimator that is being fitted.
 
     Yields
     ------
     list of WarningRecord
-        What was warned of so far.
+        The warnings so far.
     """
     outer = _collection.get()
     if outer is not None and outer.owner is owner:
@@ -357,9 +357,9 @@ def warn(warning: LatensWarning, *, once: bool = False) -> None:
     Parameters
     ----------
     warning : LatensWarning
-        What is the matter, and what to do.
+        What was found, and what to do.
     once : bool
-        Whether one of its kind is enough, whatever its numbers are.
+        Whether to give only the first warning of its class.
     """
     collection = _collection.get()
     if collection is not None:

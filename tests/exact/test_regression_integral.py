@@ -77,22 +77,23 @@ def test_intervals_are_those_of_a_sum_over_all_precisions(given: tuple) -> None:
     assert np.quantile(draws, [0.025, 0.975], axis=0) == pytest.approx(weights, rel=0.05, abs=0.05)
 
 
-PRIORS = [
-    ("gamma", "gamma", (2.0, 3.0), (0.3, 4.0)),
-    ("gamma", "gamma", (0.1, 40.0), None),  # a strong prior of small weights
-    ("gamma", "gamma", None, (4.0, 10.0)),
-    ("gamma", 2.0, (0.5, 2.0), None),
-    (0.5, "gamma", None, (1.0, 6.0)),
-    ("evidence", "gamma", None, (1.0, 6.0)),
+PRIORS = [  # last: of how many of the two weights the rows say more than the prior
+    ("gamma", "gamma", (2.0, 3.0), (0.3, 4.0), 2),
+    ("gamma", "gamma", (0.1, 40.0), None, 2),  # a strong prior of small weights
+    ("gamma", "gamma", None, (4.0, 10.0), 1),  # noise of variance 4, worth ten rows; that of the rows is .36
+    ("gamma", 2.0, (0.5, 2.0), None, 2),
+    (0.5, "gamma", None, (1.0, 6.0), 2),
+    ("evidence", "gamma", None, (1.0, 6.0), 2),
 ]
 
 
-@pytest.mark.parametrize(("alpha", "beta", "weights", "noise"), PRIORS)
+@pytest.mark.parametrize(("alpha", "beta", "weights", "noise", "n_sound"), PRIORS)
 def test_priors_of_precisions_are_integrated_out(
     alpha: float | str,
     beta: float | str,
     weights: tuple[float, float] | None,
     noise: tuple[float, float] | None,
+    n_sound: int,
 ) -> None:
     rng = np.random.default_rng(21)
     x = rng.normal(size=(7, 2)) * [1.0, 3.0] + [4.0, -2.0]
@@ -106,7 +107,8 @@ def test_priors_of_precisions_are_integrated_out(
     exact, target = by_quadrature(x, y, *numbers, new[0], *gammas)
     table = model.intervals(quantities="coef")
     assert table.method == "integration"
-    assert all(table["sound"])
+    assert [bool(why) for why in table["why"]] == [not sound for sound in table["sound"]]
+    assert sum(table["sound"]) == n_sound
     assert np.array([table["lower"], table["upper"]]) == pytest.approx(exact, abs=1e-3)
     assert model.predict(new, return_std=True)[1] == pytest.approx([(target[1] - target[0]) / (2 * 1.959964)], rel=2e-3)
     draws = model.sample_posterior(40_000, method="gibbs")

@@ -11,6 +11,7 @@ import pytest
 import latens
 from latens.core import State
 from latens.core.coordinates import Chart
+from latens.families.spike_slab import SpikeSlab
 from latens.inference import extrapolated_ascent
 from latens.inference.ascent import ascend
 from latens.inference.extrapolated_ascent import ascend_in_leaps
@@ -51,6 +52,37 @@ def test_leaps_end_where_plain_ascent_does_in_a_fraction_of_the_iterations() -> 
     assert gap is not None
     assert np.abs(gap).max() < 1e-4
     assert len(passes) < 0.3 * len(plain.trace)
+
+
+def shrinking_steps(share: float, jitter: float) -> list[SpikeSlab]:
+    """Posteriors of which one slab's logarithm nears 0 by steps that shrink, and one chance rounds next to 1."""
+    spread = np.ones((2, 1))
+    return [
+        SpikeSlab(
+            np.array([[0.5], [1 - (5 + 3 * jitter * (i % 2)) * 2.0**-52]]),
+            spread,
+            np.exp(share**i) * spread,
+            np.ones(1),
+        )
+        for i in range(7)
+    ]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1.0])
+def test_a_chance_that_rounds_next_to_1_does_not_lead_a_leap(jitter: float) -> None:
+    end = extrapolated_ascent._leap(shrinking_steps(0.9, jitter))
+    assert end is not None
+    assert np.log(end.variance) == pytest.approx(0.0, abs=1e-6)
+    assert end.on[1, 0] == pytest.approx(shrinking_steps(0.9, jitter)[-1].on[1, 0], abs=1e-15)
+
+
+def test_a_leap_that_seems_too_long_goes_part_of_the_way() -> None:
+    points = shrinking_steps(0.999, 0.0)
+    farther = [replace(point, variance=point.variance**3) for point in points]
+    end = extrapolated_ascent._leap(farther)
+    assert end is not None
+    gone = np.log(farther[-1].variance) - np.log(end.variance)
+    assert gone == pytest.approx(extrapolated_ascent.LARGEST_STEP)
 
 
 def test_a_leap_that_lowers_the_bound_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:

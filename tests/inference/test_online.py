@@ -105,7 +105,7 @@ def test_settling_takes_local_steps_until_no_code_moves() -> None:
 def test_slow_steps_are_followed_to_their_end() -> None:
     local = local_fixed_point(Scripted([0.0], pull=0.03), Place(), some_rows())
     assert local.mean == pytest.approx(1, abs=1e-6)  # a step of 1e-6 would leave 3e-5
-    with pytest.warns(NotSettled, match="4 of 4 rows still moved after 1000 local steps"):
+    with pytest.warns(NotSettled, match="4 of 4 rows have not converged after 1000 local steps"):
         local_fixed_point(Scripted([0.0], pull=0.001), Place(), some_rows())
 
 

@@ -152,7 +152,7 @@ def test_where_both_are_bad_the_fit_begins_anew(store: CheckpointStore) -> None:
     with pytest.warns(CheckpointRefused) as records:
         assert store.read() is None
     assert [str(store.path) in str(records[0].message), str(store.previous) in str(records[1].message)] == [True, True]
-    assert "the fit begins anew" in str(records[1].message)
+    assert "the fit starts again" in str(records[1].message)
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def disk_of(n_bytes: int) -> Iterator[None]:
 
 def test_a_full_disk_leaves_the_checkpoint_as_it_was(store: CheckpointStore) -> None:
     before = {path: path.read_bytes() for path in store.path.parent.iterdir()}
-    words = r"could not be written.*as it was, and the fit goes on.*Make room"
+    words = r"could not be written.*unchanged, and the fit continues.*Make room"
     with pytest.warns(CheckpointNotWritten, match=words), disk_of(4096):
         store.write(notes(3, 4096))
     assert {path: path.read_bytes() for path in store.path.parent.iterdir()} == before

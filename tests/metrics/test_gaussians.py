@@ -99,7 +99,7 @@ def test_what_is_no_gaussian_is_refused(measure, given, message: str) -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_objects_that_tell_no_gaussian_are_refused(measure) -> None:
-    with pytest.raises(TypeError, match="is a set, which tells no Gaussian; give a covariance"):
+    with pytest.raises(TypeError, match="is a set, which does not define a Gaussian; give a covariance"):
         measure({1, 2}, np.eye(2))
 
 

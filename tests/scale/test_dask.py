@@ -91,7 +91,7 @@ def test_intervals_are_told_on_chunks_and_of_small_arrays_here(client: Any, monk
     assert there["std"] == pytest.approx(expected["std"], rel=1e-6)
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         model.intervals(chunked(X[300:600], 150))
-    with pytest.raises(ValueError, match="a Dask collection are neither drawn anew nor sampled"):
+    with pytest.raises(ValueError, match="a Dask collection cannot be resampled or sampled"):
         model.intervals(chunked(x, 150), method="gibbs")
     monkeypatch.setattr(dask_blocks, "MOST_BYTES_GATHERED", 2**20)
     assert model.intervals(chunked(x, 150)).rows == expected.rows

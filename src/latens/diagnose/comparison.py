@@ -76,35 +76,35 @@ def compare(
     max_time: float | None = None,
     checkpoint: Any = None,
 ) -> Comparison:
-    """Rank fitted models by what can be compared of them.
+    """Rank fitted models by their bounds, or by the log density of new rows.
 
-    Without `X_test`, bounds on the log evidence: only among models of the same rows in which every parameter has a
-    prior. With `X_test`, log densities of those rows, which should be new to all models, with paired standard errors.
+    Without `X_test`, bounds of the log evidence are compared: only among models of the same rows in which every
+    parameter has a prior. With `X_test`, log densities of these rows, which should be new to all models, are compared,
+    with paired standard errors.
 
     Parameters
     ----------
     models : dict of str to fitted estimator
-        Two or more, by the names that the answer calls them.
+        Two or more, by the names that the result uses.
     X_test : rows, optional
-        As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
-        rows by the names of the models.
+        As `score_samples` of the models accepts them; if the models need different forms, a dict of the same rows by
+        the names of the models.
     sample_weight : array of shape (n,), optional
-        How much each row of `X_test` counts in the mean density; those of a table that was read with `weights=`, if
-        not given.
+        Weight of each row of `X_test` in the mean density; by default those of a table that was read with `weights=`.
     exposure, covariates, groups : array, dict or data frame, optional
-        Of `X_test`, for the models that were fitted with them; by the names of the models where they differ. Those of
-        a table that was read with them are taken.
+        Of `X_test`, for the models that were fitted with them; a dict by the names of the models if they differ. By
+        default those of the table that was read.
     max_time : float, optional
-        Seconds for the densities of `X_test`; models for which no time was left are named in the verdict. Two are
+        Seconds for the densities of `X_test`; the verdict names models for which no time was left. Two models are
         always compared.
     checkpoint : path, optional
-        A folder that keeps the densities of each model until all are there: a comparison that dies goes on.
+        A folder that stores the densities of each model until all are computed: an interrupted comparison continues.
 
     Returns
     -------
     Comparison
-        Its `best` is None where no model is clearly ahead: by less than 3 nats of bound, or two standard errors of
-        the mean density, or where a model that seems behind is known only by a bound on its density.
+        Its `best` is None if no model is clearly ahead: the lead is below 3 nats of the bound or two standard errors of
+        the mean density, or a model that seems behind has only a lower bound of its density.
 
     Examples
     --------

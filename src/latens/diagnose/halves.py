@@ -70,19 +70,18 @@ class Stability(Result):
     Attributes
     ----------
     table : Table
-        One row for each component: its name, how often it returned, and that above chance.
+        One row for each component: its name, the rate at which it returned, and this rate above chance.
     return_rate : array (K,)
         Share of the pairs of halves in which each component returned, above chance: 0 is chance, 1 is always.
     coverage : float
-        Share of hidden cells that lie in their 90 % interval, of fits to the other half. Of measurements only: yes/no,
-        levels and counts have no such interval. NaN where there are none, and the verdict says so.
+        Share of hidden cells inside the 90 % interval of the fit to the other half, for measurements only (not for
+        yes/no, levels and counts). NaN if there are none, and the verdict says so.
     n_hidden : int
-        How many such cells there were; those of several pairs count once each.
+        Number of these cells, summed over pairs of halves.
     coverage_interval : tuple of float
-        The 95 % interval (Wilson's) of the coverage, as of so many independent cells: few cells say little, even
-        where all lie inside. NaN where there are none.
+        The 95 % interval (Wilson's) of the coverage, as for this number of independent cells. NaN if there are none.
     n_pairs : int
-        Pairs of halves that were fitted.
+        Number of pairs of halves that were fitted.
     verdict : str
         The same in a sentence.
     """
@@ -108,25 +107,25 @@ def stability(
     checkpoint: Any = None,
     **fit_params: Any,
 ) -> Stability:
-    """Fit a model to halves of the rows again and again, and see which of its components come back.
+    """Fit a model to random halves of the rows, and measure how often each of its components returns.
 
     Parameters
     ----------
     model : estimator
         Fitted to X; if it is not, it is cloned and fitted first.
     X : rows
-        As its `fit` takes them: arrays, data frames, or a dict of them by view.
+        As its `fit` accepts them: arrays, data frames, or a dict of them by view.
     n_samples : int
-        Half-samples, in pairs that share no row.
+        Number of half-samples, in pairs that share no row.
     max_time : float, optional
-        Seconds for everything; then there are fewer pairs, and `n_pairs` says how many.
+        Seconds for everything; with a limit there may be fewer pairs (see `n_pairs`).
     random_state : int, RandomState or Generator
-        Of the halves.
+        Seed of the halves.
     checkpoint : path, optional
-        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
-        again, with the same `random_state`. The notes are removed when it has ended.
+        A folder to which every fit saves its state: an interrupted job continues when it is called again with the same
+        `random_state`, with the same result. The files are removed at the end.
     **fit_params
-        What `fit` takes besides X and goes with its rows, such as `sample_weight`.
+        Other arguments of `fit` that belong to its rows, such as `sample_weight`.
 
     Returns
     -------
@@ -147,7 +146,7 @@ def stability(
     X, fit_params = _columns_aside(model, X, fit_params)
     n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
     if n < FEWEST_ROWS:
-        raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
+        raise ValueError(f"X has {n} rows; halves need at least {FEWEST_ROWS} rows each.")
     with keeping_journals(checkpoint):
         return _compared(model, X, int(n_samples) // 2, rng, budget, beside_rows(X, fit_params))
 

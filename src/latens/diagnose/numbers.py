@@ -34,7 +34,7 @@ class Sweep(Result):
     best : int or None
         The number that is clearly ahead of all others, or None.
     leader : int or None
-        The number that is ahead, clearly or not; None where nothing can be compared.
+        The number that is ahead, clearly or not; None if nothing can be compared.
     verdict : str
         The same in a sentence.
     """
@@ -62,28 +62,28 @@ def sweep(
 ) -> Sweep:
     """Fit a model with each number of components, exactly, and compare.
 
-    From the second number on, a fit also starts from the one with a component fewer, one of whose components is split
-    or beside which a new one is put, as moves propose it; the higher bound is kept.
+    From the second number on, a fit also starts from the fit with one component fewer, with one component split or a
+    new one added, as moves propose; the fit with the higher bound is kept.
 
     Parameters
     ----------
     model : estimator
-        Its settings but for `n_components` and `prune`; it is not changed.
+        All its settings are used except `n_components` and `prune`; it is not changed.
     X : rows
-        As its `fit` takes them.
+        As its `fit` accepts them.
     n_components : iterable of int
         Numbers to try.
     X_test : rows, optional
-        Rows that are not in X, by whose log density fits are compared. Without them the bounds are, where all
+        Rows that are not in X, to compare fits by their log density. Without them bounds are compared, if all
         parameters have priors.
     max_time : float, optional
-        Seconds for all fits together. A fit that uses up its share keeps its best state; numbers for which no time
-        was left are not in the table.
+        Seconds for all fits together. A fit that uses up its share of them keeps its best state; numbers for which no
+        time was left are not in the table.
     checkpoint : path, optional
-        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
-        again. The notes are removed when it has ended.
+        A folder to which every fit saves its state: an interrupted job continues when it is called again, with the same
+        result. The files are removed at the end.
     **fit_params
-        What `fit` takes besides X, such as `sample_weight`.
+        Other arguments of `fit`, such as `sample_weight`.
 
     Returns
     -------

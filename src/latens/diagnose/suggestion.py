@@ -61,18 +61,18 @@ class Suggestion(Result):
     Attributes
     ----------
     table : Table
-        One row for each candidate and baseline, the best first: its score in nats a cell, how far that is above
-        independent columns, how far behind the first, and the paired standard error of the latter.
+        One row for each candidate and baseline, the best first: its score in nats a cell, the difference to independent
+        columns, the difference to the first, and the paired standard error of the latter.
     best : str or None
-        The structure that fills hidden cells clearly better than every other; None if there is none.
+        The structure that predicts hidden cells clearly better than every other; None if there is none.
     leader : str or None
-        The simplest of those that are not clearly behind the first; None where nothing was found.
+        The simplest of those that are not clearly behind the first; None if nothing was found.
     nothing : bool
-        Whether no candidate fills hidden cells better than columns that have nothing to do with each other.
+        Whether no candidate predicts hidden cells better than independent columns.
     model : fitted estimator or None
-        The leader, fitted to all rows with its usual settings; None where that was not asked for.
+        The leader, fitted to all rows with its usual settings; None with `refit=False`.
     n_cells : int
-        Hidden cells that were scored.
+        Number of hidden cells that were scored.
     verdict : str
         The same in a sentence.
     """
@@ -121,38 +121,38 @@ def suggest(
     checkpoint: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Suggestion:
-    """Rank clusters, classes, factors, switches and sources by how well they fill hidden cells of a table.
+    """Rank clusters, classes, factors, switches and sources by the log probability of hidden cells of a table.
 
     Parameters
     ----------
     X : array, data frame, path of a file, or what `latens.read` made of it
         Rows are samples; columns of any kind. At most 2,000 rows are used.
     max_time : float, optional
-        Seconds for everything; None: no limit but that of iterations, which goes by the size of the table, so that
-        the answer does not depend on the machine. Candidates that time cut off are named in the verdict.
+        Seconds for everything; None: only iterations are limited, by the size of the table, so that the result does
+        not depend on the machine. The verdict names candidates that ran out of time.
     path : path-like, optional
-        Where to write the answer as a page.
+        File to which the result is written as a page.
     random_state : int, RandomState or Generator
-        Of the folds and groups.
+        Seed of the folds and groups.
     sample_weight : array of shape (n,), optional
-        How often each row counts, in fits and in scores. Those of `latens.read(..., weights=)` are taken.
+        How often each row counts, in fits and in scores. By default those of `latens.read(..., weights=)`.
     exposure : array of shape (n,) or str, optional
-        Of how much each row's counts are made; positive numbers, or the name of a column of a data frame. Those of
-        `latens.read(..., exposure=)` are taken. Only structures that know exposures are then tried: classes, and
+        Exposure of the counts of each row: positive numbers, or the name of a column of a data frame. By default those
+        of `latens.read(..., exposure=)`. Only structures that support exposures are then tried: classes, and
         factors over views.
     refit : bool
         Whether to fit the leader to all rows, as `.model`.
     checkpoint : path, optional
-        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
-        again, with the same `random_state`. The notes are removed when it has ended.
+        A folder to which every fit saves its state: an interrupted job continues when it is called again with the same
+        `random_state`, with the same result. The files are removed at the end.
     progress : callable, optional
-        Called with a word about each structure before it is tried.
+        Called with a short text before each structure is tried.
 
     Returns
     -------
     Suggestion
-        With `.best`, `.leader`, `.model`, `.table`, `.plot()` and `.report(path)`. To fill hidden cells best is not to
-        be the truth: clusters with full covariances fill them well wherever tails are heavy.
+        With `.best`, `.leader`, `.model`, `.table`, `.plot()` and `.report(path)`. The best
+        structure need not be the true one: clusters with full covariances do well wherever tails are heavy.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def _verdict(
             )
             errors = f"come within {CLEAR_ERRORS:g} standard errors of it ({n_cells:,} cells)"
             return _Verdict(f"No clear winner: {words} {errors}.", leader=names[near[0]])
-        words = "no structure fills hidden cells clearly better than columns that have nothing to do with each other"
+        words = "no structure fills hidden cells clearly better than independent columns"
         return _Verdict(f"Nothing: {words} ({n_cells:,} cells).", nothing=True)
     rivals = [i for i, one in enumerate(scored) if i != top and (one.is_baseline or one.is_structure)]
     near = [i for i in rivals if not clearly_above(top, i)]

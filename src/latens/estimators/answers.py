@@ -54,7 +54,7 @@ class Answers(Intervals, TransformerMixin):
     @into_parts
     @lazily
     def transform(self, X: Any, return_std: bool = False, *, out: Any = None) -> Any:
-        """Posterior means of the hidden codes of each row.
+        """Posterior means of the codes (latent values) of each row.
 
         Parameters
         ----------
@@ -63,14 +63,14 @@ class Answers(Intervals, TransformerMixin):
         return_std : bool
             Whether to return standard deviations, too.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
         codes : array of shape (n, K)
-            Posterior means of the hidden codes: how much of each component a row has, in units of one component, or the
-            probability that the row belongs to it.
+            Posterior means of the codes: factor or source values, probabilities that causes are on, or membership
+            probabilities.
         std : array of shape (n, K)
             Their posterior standard deviations, with `return_std`.
         """
@@ -109,7 +109,7 @@ class Answers(Intervals, TransformerMixin):
     @contained("features")
     @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
-        """Fill missing entries by their expectation; observed ones stay as they are.
+        """Fill missing entries with their posterior mean; observed entries do not change.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Answers(Intervals, TransformerMixin):
         Returns
         -------
         filled : like X, of shape (n, D)
-            X with its missing entries filled by their expectation in data units, probabilities for binary data.
+            X with its missing entries filled, in data units; probabilities for binary data.
         std : like X
             Predictive standard deviation of each filled entry, 0 where X is observed; with `return_std`.
         """
@@ -156,7 +156,7 @@ class Answers(Intervals, TransformerMixin):
     def score_samples(self, X: Any) -> Array:
         """Log density of each row.
 
-        Under the posterior where that has a closed form, else each row's own lower bound: `score_is_bound_` says which.
+        The log predictive density if it has a closed form, otherwise a lower bound of it (see `score_is_bound_`).
 
         Parameters
         ----------
@@ -191,33 +191,33 @@ class Answers(Intervals, TransformerMixin):
         y : ignored
             There for pipelines.
         sample_weight : array of shape (n,), optional
-            How often each row counts, as in `fit`. Those of `latens.read(..., weights=)` and
-            `latens.scan(..., weights=)` are taken.
+            How often each row counts, as in `fit`. Weights of `latens.read(..., weights=)` and
+            `latens.scan(..., weights=)` are used by default.
 
         Returns
         -------
         float
-            In nats per row; the higher the better.
+            In nats per row; higher is better.
         """
         return mean_score(self.score_samples(X), X, sample_weight)
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
-        """Draw new rows, and the hidden codes that made them.
+        """Draw new rows, and the codes (latent values) that they were drawn from.
 
         Parameters
         ----------
         n_samples : int
-            How many rows.
+            Number of rows.
         globals : "each" or "shared"
-            Whether each row is made under its own draw of the global unknowns, so that rows are draws of the
-            predictive density, or all under one, so that they are a data set.
+            Whether each row has its own draw of the parameters, so that rows are draws from the predictive density,
+            or all rows share one draw, so that they form a data set.
 
         Returns
         -------
         rows : array of shape (n_samples, D)
             In data units.
         codes : array of shape (n_samples, K)
-            The hidden codes that made them.
+            The codes of the rows.
         """
         rows, codes = self._draw(n_samples, globals)
         return self._leave(rows), codes
@@ -270,21 +270,21 @@ class Answers(Intervals, TransformerMixin):
         return np.array([f"{self._component_noun}{k}" for k in range(self.n_components_)], dtype=object)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each component, the columns of the data that describe it: those it surely moves most.
+        """For each component, the columns that describe it best, by the lower end of their strength.
 
-        Of clusters and classes, those in which they surely differ most from all rows together. Each column is in units
-        of its own standard deviation, and counts for what is left after two standard errors, so that a column which
-        few of a component's rows show comes late.
+        The strength is the loading, or for clusters and classes the difference from all rows, in standard deviations
+        of the column. Columns are sorted by the absolute strength minus two standard errors, so that a column that is
+        missing in most rows of a component comes late.
 
         Parameters
         ----------
         n : int
-            How many columns.
+            Number of columns.
 
         Returns
         -------
         dict of list of str
-            Names of columns by name of component, the strongest first; fewer where no row of a component shows others.
+            Names of columns by name of component, the strongest first; fewer if the others are missing in all its rows.
         """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._described_columns()
@@ -300,10 +300,9 @@ class Answers(Intervals, TransformerMixin):
         -------
         Table
             One row per component, in the order of all arrays: number, name, share, strongest features. Shares are those
-            of the page: of the rows for clusters and classes, of the ones for causes of binary rows, else of the
-            variance, each column in units of its own standard deviation. Where columns or views have likelihoods,
-            `note` says which, and that they were guessed; and what components are numbered by, where shares do not
-            fall from one to the next.
+            of the page: of the rows for clusters and classes, of the ones for causes of binary rows, otherwise of the
+            variance, each column in units of its own standard deviation. `note` lists the likelihoods of columns or
+            views and which of them were guessed, and explains the order of components if shares do not decrease.
         """
         top, shares = self.top_features(), self._component_shares()
         rows = zip(range(self.n_components_), top, shares.tolist(), top.values(), strict=True)
@@ -318,7 +317,7 @@ class Answers(Intervals, TransformerMixin):
         Parameters
         ----------
         metadata : data frame, Series or dict of columns
-            What else is known of the rows of X, aligned by row name where both have names.
+            Other columns about the rows of X, aligned by row name if both have names.
         X : array of shape (n, D)
             Rows like those of `fit`.
 
@@ -335,13 +334,13 @@ class Answers(Intervals, TransformerMixin):
         check_is_fitted(self)
         if X is None:
             raise ValueError(
-                "a fit does not keep the codes of its rows; give them beside what is known of them: "
+                "a fit does not store the codes of its rows; give X together with the metadata: "
                 "model.associate(metadata, X)."
             )
         return np.asarray(host(self.transform(X, **beside))), labels_of(X)
 
     def calculator(self) -> dict[str, Any] | None:
-        """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.
+        """The formula of `transform` for one row, as plain numbers, texts, lists and dicts.
 
         The page of `latens.report` computes with it, offline. For factors, mixtures, latent classes, Gaussian views,
         and causes up to 10 whose states are listed; None for other models. See `latens.estimators.display.calculator`.

@@ -61,27 +61,27 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     Attributes
     ----------
     elbo_ : float
-        Lower bound of the log evidence of all rows, in nats and in the units of the data, all constants in.
+        Lower bound of the log evidence of all rows, in nats and in the units of the data, with all constants.
     elbo_history_ : array (n_iter_,)
         The bound after each iteration.
     trace_ : tuple of Iteration
-        What callbacks were given at each iteration: the bound, its terms by name, seconds and the number of components.
+        What callbacks receive at each iteration: the bound, its terms by name, seconds and the number of components.
     n_iter_ : int
-        Iterations of the start that was kept, moves included.
+        Number of iterations of the start that was kept, moves included.
     converged_ : bool
         Whether the gain of the bound fell below `tol`.
     posterior_ : Posterior
-        The variational posterior of the global unknowns, of the published components, in the units of the model.
+        The variational posterior of the parameters of the published components, in the units of the model.
     n_components_ : int
-        Components that are published, the most important first.
+        Number of published components; the most important is the first.
     share_ : array (K,)
-        How much each of them matters: its share of the variance, or how often it is used.
+        Importance of each component: its share of the variance, of the rows or of the ones.
     score_is_bound_ : bool
         Whether `score_samples` is a lower bound of the log density instead of the density itself.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : array of str (D,)
-        Their names, where X had some.
+        Their names, if X had names.
     component_names_ : array of str (K,)
         Names that `set_component_names` gave.
     warnings_ : list of WarningRecord
@@ -162,9 +162,9 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
         checkpoint : path, optional
-            A folder in which the fit notes what it has found, at most every 30 seconds. A fit of the same parameters to
-            the same rows that was killed or interrupted goes on from there, and ends with the same numbers as without
-            a break. The file is removed when the fit ends.
+            A folder to which the fit saves its state, at most every 30 seconds. If a fit of the same parameters to
+            the same rows was killed or interrupted, it continues from there, with the same result as without
+            interruption. The file is removed when the fit ends.
 
         Returns
         -------
@@ -293,15 +293,16 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     @keywords_after_y("sample_weight")
     @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once; batches may come in any order.
+        """Add a batch of rows to the fit; batches may come in any order, and each is read once.
 
-        A uniform sample of all rows seen is kept: 2,000 of them, or 10 for each parameter if that is more, in at most
-        256 MB (``stream_.nbytes``). It is fitted anew, moves and all, whenever rows have doubled until it is full, and
-        whenever a batch scores plainly worse than expected. While it holds every row that is `fit`; later its rows
-        stand for all, and ``elbo_`` is the bound of as many rows like them. With `forget`, where an estimator has it,
-        the sample is of the last 1/forget rows, and a search on it is made whenever half of them are new.
+        A uniform sample of all rows so far is stored: 2,000 of them, or 10 for each parameter if that is more, in at
+        most 256 MB (``stream_.nbytes``). The model is fitted again to this sample, with moves, whenever the number of
+        rows has doubled until the sample is full, and whenever a batch scores clearly worse than expected. While the
+        sample contains every row, this equals `fit`; later it represents all rows, and ``elbo_`` is the bound for as
+        many rows like those of the sample. With `forget`, if an estimator has it, the sample is of the last 1/forget
+        rows, and a search on it follows whenever half of them are new.
 
-        After `fit`, which keeps no rows, batches only add to the sums of that fit.
+        After `fit`, which stores no rows, batches only add to the sums of that fit.
 
         Parameters
         ----------

@@ -56,47 +56,47 @@ Warned = warnings.WarningMessage
 
 
 class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
-    """Explain each row as a sum of a few causes, each of which is on or off in that row.
+    """Find causes that are on or off in each row and whose effects add up, and their number.
 
     Parameters
     ----------
     n_components : int, optional
-        Number of causes; with ``prior="ard"`` an upper bound, and None chooses that bound from the data.
+        Number of causes; with ``prior="ard"`` an upper limit, and None chooses this limit from the data.
     prior : {"ard", "ml"}
         Variational Bayes with relevance determination, which finds the number of causes; or point
-        estimates (variational EM), for which the number is given.
+        estimates (variational EM), for which you give the number.
     e_step : {"auto", "mean-field", "exact", "truncated"}
-        Posterior of a row's causes: independent, over all 2^K combinations, or over the best few
+        Posterior of the causes of a row: independent, over all 2^K combinations, or over the most probable few
         combinations. "auto" is exact for at most 10 causes and mean field beyond; ``e_step_`` says which.
     fit_intercept : bool or "auto"
-        Whether a row with every cause off has a mean of its own instead of 0; "auto" fits both, and the higher bound
-        decides.
+        Whether a row with every cause off has a mean of its own instead of 0; "auto" fits both and keeps the
+        one with the higher bound.
     noise : {"shared", "diagonal"}
         One noise variance, or one for each column.
     usage_prior : (float, float), optional
-        How often a cause is on: usage ~ Beta(a, b). None: (1, 1), flat.
+        Prior of the share of rows in which a cause is on: usage ~ Beta(a, b). None: (1, 1), flat.
     noise_variance_prior : (float, float), optional
-        A noise variance in data units and how many entries that is worth: 1 / variance ~ Gamma(n / 2, n variance / 2).
-        None: the variance of the data, worth next to nothing.
+        A noise variance in data units and its weight n, in entries: 1 / variance ~ Gamma(n / 2, n variance / 2).
+        None: the variance of the data, with almost no weight.
     loading_prior : (float, float), optional
-        The variance of a cause's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
-        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        The variance of the loadings of a cause over that of the noise, and its weight n, in loadings: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, with almost no weight.
         Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept.
+        Number of starts; the fit with the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
-        Starts found in the data, the textbook's uniform noise, or given causes in data units.
+        Starts computed from the data, uniform noise as in the textbook, or given causes in data units.
     moves : bool
-        Whether to try deleting, merging, splitting and exchanging causes, accepted only where the bound rises.
+        Whether to try deleting, merging, splitting and exchanging causes; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
-        Whether `fit` goes on from the last fit.
+        Whether `fit` continues from the last fit.
     verbose : int
         1 shows a progress bar.
     callbacks : callable or list of callables
@@ -104,18 +104,18 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
     row_posteriors : {"auto", "keep", "recompute"}
-        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
-        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
-        cluster. Rows in memory are kept in any case.
+        For rows that are read in blocks: whether the posterior of each row is stored from pass to pass (in memory, and
+        beyond 32 MB in a scratch file), or computed again, which needs no storage but more time. "auto" stores it,
+        except on a cluster. For rows in memory it is always stored.
 
     Attributes
     ----------
@@ -124,13 +124,13 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     usage_ : array (K,)
         How often each cause is on.
     share_ : array (K,)
-        Share of the model's variance that each cause makes.
+        Share of the variance of the model that comes from each cause.
     noise_variance_ : float, or array (D,) with ``noise="diagonal"``
     intercept_ : array (D,)
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each cause's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Examples
     --------

@@ -85,9 +85,9 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
     columns = ("column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n")
     doubts = [
         NotMeasured(
-            f"of {listed(names, 3, form=str)} no row, or less than two in effect, has a value of "
-            f"{listed(of, 3)}: nothing is told of them.",
-            "Ask about rows in which the columns are known, or leave them out.",
+            f"in {listed(names, 3, form=str)} no row, or fewer than two effective rows, have a value of "
+            f"{listed(of, 3)}: there is no result for these clusters.",
+            "Give rows in which these columns are known, or leave the columns out.",
         )
         for names, of in lacking.items()
     ]
@@ -106,7 +106,7 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
         that are sums of others.
     """
     if len(assigned.names) < 2:
-        raise ValueError("there is one cluster, whose odds go with nothing; ask for outcomes.")
+        raise ValueError("there is only one cluster, which has no odds; use role='outcomes'.")
     design, names, keep = _design(_usable(metadata_columns(metadata, len(assigned.labels), row_names)))
     described, doubts = assigned.described(keep), list[LatensWarning]()
     against = int(described[0]) if len(described) else 0
@@ -115,9 +115,9 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
     if absent:
         doubts.append(
             NotMeasured(
-                f"of {listed(absent, 3, form=str)} no row, or less than two in effect, has a value of all columns of "
-                "metadata: nothing is told of their odds.",
-                "Ask about columns that are known in rows of all clusters.",
+                f"in {listed(absent, 3, form=str)} no row, or fewer than two effective rows, have a value of all "
+                "columns of metadata: there are no odds of these clusters.",
+                "Give columns that are known in rows of all clusters.",
             )
         )
     if len(described) > 1:
@@ -132,8 +132,8 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
         if tied.any():
             doubts.append(
                 CollinearColumns(
-                    f"covariates {listed([names[j] for j in np.flatnonzero(tied)], 6)} do not vary, or are sums of "
-                    "each other: there are no odds of each alone.",
+                    f"covariates {listed([names[j] for j in np.flatnonzero(tied)], 6)} are constant, or linear "
+                    "combinations of each other: their separate odds are not identified.",
                     "Leave all but one of them out.",
                 )
             )
@@ -141,9 +141,10 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
             endless = [name for name in endless if name != INTERCEPT] or endless
             doubts.append(
                 EndlessOdds(
-                    f"covariates {listed(endless, 6)} tell some clusters apart without error, as where a cluster never "
-                    "shows a level: their odds have no end, and are those under Jeffreys' prior (Firth).",
-                    "Join levels, or ask for outcomes.",
+                    f"covariates {listed(endless, 6)} separate some clusters without error, for example if a level "
+                    "never occurs in a cluster: maximum likelihood has infinite odds, so that those under Jeffreys' "
+                    "prior (Firth) are given.",
+                    "Join levels, or use role='outcomes'.",
                 )
             )
     wide, rows = float(stats.norm.isf(0.5 * (1 - level))), list[tuple[Any, ...]]()

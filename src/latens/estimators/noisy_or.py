@@ -53,56 +53,56 @@ E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up 
 
 
 class NoisyOr(KnownCodes, VariationalTransformer):
-    """Explain the ones of binary rows by hidden causes, each of which is on or off in a row.
+    """Find hidden on/off causes that explain the ones of binary rows, and their number.
 
-    A cause that is on makes each column 1 with a probability of its own; a column is 1 where any cause, or the
-    leak, makes it so. Causes may depend on each other through profiles: kinds of rows that have their own habits.
+    A cause that is on makes each column 1 with its own probability; a column is 1 if at least one cause, or the leak,
+    makes it 1. Causes may be correlated through profiles: kinds of rows, each with its own usage of the causes.
 
     Parameters
     ----------
     n_components : int, optional
-        Number of causes; with ``prior="ard"`` an upper bound, and None chooses that bound from the data.
+        Number of causes; with ``prior="ard"`` an upper limit, and None chooses this limit from the data.
     prior : {"ard", "ml"}
-        Variational Bayes with Beta priors, under which causes that are not needed vanish; or point estimates
-        (EM), for which the number is given.
+        Variational Bayes with Beta priors, under which unneeded causes vanish; or point estimates (EM), for which you
+        give the number.
     e_step : {"auto", "exact", "truncated", "jensen"}
-        Posterior of a row's causes: over all 2^K combinations, or over the best few, found by flips. "auto" is
+        Posterior of the causes of a row: over all 2^K combinations, or over the most probable few. "auto" is
         exact for at most 8 causes and truncated beyond; ``e_step_`` says which. "jensen" is the looser bound of
-        the literature, with independent causes and attributions; it knows no profiles.
+        the literature, with independent causes and attributions, without profiles.
     n_profiles : int or "auto"
-        Kinds of rows, each with its own usage of the causes; 1 makes the causes independent. "auto" grows their
-        number while the bound rises (with ``prior="ml"``, whose bound cannot judge, and with ``e_step="jensen"``
-        it is 1).
+        Number of kinds of rows, each with its own usage of the causes; 1 makes the causes independent. "auto" increases
+        it while the bound rises (it is 1 with ``prior="ml"``, whose bound cannot decide, and with
+        ``e_step="jensen"``).
     n_states : int or "auto"
-        Combinations of causes kept for each row where not all are listed; more of them tighten the bound and cost in
-        proportion. "auto" keeps 20, and 40 where several profiles are asked for, under which more are likely.
+        Number of combinations of causes for each row with truncated steps; more of them tighten the bound, and time is
+        proportional to them. "auto" is 20, and 40 with several profiles, under which more combinations are probable.
     binarize : float or None
-        Values above it count as 1, the others as 0, with a warning that counts those that were neither. None
+        Values above it count as 1, the others as 0, with a warning that counts the values that were neither. None
         refuses such values.
     usage_prior : (float, float), optional
-        How often a cause is on: usage ~ Beta(a, b). None: (0.05, 1), causes are rare; (1, 1) with ``e_step="jensen"``.
+        Prior of the share of rows in which a cause is on: usage ~ Beta(a, b). None: (0.05, 1), causes are rare; (1, 1)
+        with ``e_step="jensen"``.
     activation_prior : (float, float), optional
-        The chance that a cause makes a column 1: components ~ Beta(a, b); with ``e_step="jensen"`` its rate
-        -log(1 - p) ~ Gamma(a, b). None: (0.5, 1), and (0.5, 0.5) there.
+        Prior of the probability that a cause makes a column 1: components ~ Beta(a, b); with ``e_step="jensen"`` of the
+        rate -log(1 - p) ~ Gamma(a, b). None: (0.5, 1), and (0.5, 0.5) with "jensen".
     leak_prior : (float, float), optional
-        The chance that a column is 1 without any cause, likewise. None: (0.5, 5).
+        Prior of the probability that a column is 1 without any cause, in the same form. None: (0.5, 5).
         Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept. They are compared on a sample where there are many rows.
+        Number of starts; the fit with the highest bound is kept. With many rows, starts are compared on a sample.
     init : {"auto", "random"} or array of shape (K, D)
         Starts from non-negative parts of the data, from random probabilities, or from given ones.
     moves : bool
-        Whether to try other numbers of profiles, fewer, more and exchanged causes, accepted only where the bound
-        rises.
+        Whether to try other numbers of profiles, fewer, more and exchanged causes; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
-        Whether `fit` goes on from the last fit.
+        Whether `fit` continues from the last fit.
     verbose : int
         1 shows a progress bar.
     callbacks : callable or list of callables
@@ -110,44 +110,43 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
     row_posteriors : {"auto", "keep", "recompute"}
-        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
-        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
-        cluster. Rows in memory are kept in any case.
+        For rows that are read in blocks: whether the posterior of each row is stored from pass to pass (in memory, and
+        beyond 32 MB in a scratch file), or computed again, which needs no storage but more time. "auto" stores it,
+        except on a cluster. For rows in memory it is always stored.
 
     Attributes
     ----------
     components_ : array (K, D)
-        Probability with which each cause, when on, makes each column 1; the cause of most ones first.
+        Probability that each cause, when on, makes each column 1; the cause of most ones first.
     leak_ : array (D,)
-        Probability with which a column is 1 though no cause is on.
+        Probability that a column is 1 if no cause is on.
     usage_ : array (K,)
         How often each cause is on.
     share_ : array (K,)
-        Share of the ones that each cause brought about.
+        Share of the ones that come from each cause.
     profiles_ : array (P, K)
-        Usage of the causes in each kind of rows.
+        Usage of the causes in each profile (kind of rows).
     profile_weights_ : array (P,)
-        How common each kind is.
+        Share of each profile.
     n_profiles_ : int
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Notes
     -----
-    X may be a SciPy sparse matrix, which is never made dense; time grows with its ones. `score_samples` is the log
-    probability of each row averaged over the posterior, exact up to 12 causes and, with more, for rows of few ones; for
-    the others it is the sum over the best combinations only, a lower bound of it: ``score_is_bound_`` says that there
-    may be such rows. `impute` fills holes with the probabilities that these sums give, over all combinations up to 12
-    causes and with more for rows of few ones, else over the best.
+    X may be a SciPy sparse matrix, which stays sparse; time grows with the number of ones. `score_samples` is the log
+    probability of each row averaged over the posterior, exact up to 12 causes and, with more, for rows of few ones. For
+    other rows it sums over the most probable combinations only, a lower bound: ``score_is_bound_`` says that there may
+    be such rows. `impute` fills missing entries with the probabilities from the same sums.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
 # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
 LARGEST_STEP = 1.0
 ROUNDING = 32 * float(np.finfo(float).eps)
+TIMES_ROUNDING = 32.0  # of a coordinate's rounding, that its longest step must be to be one
 
 
 def ascend_in_leaps(
@@ -127,13 +127,17 @@ def _leap(points: Sequence[Any]) -> Any | None:
     trail = [each for each in map(chart.coordinates, points) if each is not None]
     if not chart.size or len(trail) < len(points):
         return None
-    steps = np.stack([after - before for before, after in pairwise(trail)], axis=1)
-    size = np.abs(steps).max()
-    if not size > 0:
+    ends = np.stack(trail)
+    steps = np.diff(ends, axis=0)
+    # what goes no further than rounding takes it says nothing, and next to an end of a range it may take longest steps
+    longest = np.abs(steps).max(axis=0)
+    moving = longest > TIMES_ROUNDING * chart.rounding
+    if not moving.any():
         return None
-    steps = steps / size
-    products = steps.T @ steps
+    steps = np.where(moving, steps, 0.0) / longest[moving].max()
+    products = steps @ steps.T
     products += ROUNDING * np.trace(products) * np.eye(len(products))  # steps may all go the same way
     shares = np.linalg.solve(products, np.ones(len(products)))
-    way = np.stack(trail[1:], axis=1) @ (shares / shares.sum())
-    return chart.at(way) if np.isfinite(way).all() and np.abs(way).max() < LARGEST_STEP else None
+    way = np.where(moving, (shares / shares.sum()) @ ends[1:], 0.0)
+    far = np.abs(way).max()
+    return chart.at(way / max(far / LARGEST_STEP, 1.0)) if np.isfinite(far) else None

@@ -88,8 +88,8 @@ def local_fixed_point(
     if far and tol > 0 and say:
         warn(
             NotSettled(
-                f"the codes of {far} of {mean.shape[0]} rows still moved after {max_iter} local steps: they may be "
-                f"further than {tol:g} from where they would settle.",
+                f"the codes of {far} of {mean.shape[0]} rows have not converged after {max_iter} local steps: they may "
+                f"be further than {tol:g} from their limits.",
                 "Large counts are slow: try their square root or np.log1p.",
             )
         )

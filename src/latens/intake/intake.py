@@ -279,12 +279,11 @@ def read(
     sheet: str | int | None = None,
     like: Any = None,
 ) -> Intake:
-    """Read a file into rows that models take, and say what was done with each column.
+    """Read a file into rows for models, and report what was done with each column.
 
-    Text files are read whatever their separator, encoding, decimal mark, header or marks of missing values. Columns
-    are classed by what they hold: numbers, scales, counts, yes/no and categories are kept; constant columns, dates,
-    row counters and text that differs in every row are not. Nothing is dropped without a word: the kept, the dropped
-    and the row names are all columns of the file.
+    Text files may have any separator, encoding, decimal mark, header or marks of missing values. The kind of each
+    column is found from its values: numbers, scales, counts, yes/no and categories are kept; constant columns, dates,
+    row counters and text that differs in every row are dropped. Every dropped column is reported.
 
     Parameters
     ----------
@@ -292,35 +291,35 @@ def read(
         CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu or mtx. A dict holds views of the same rows.
     format : {"matrix", "transactions", "long", "edges"}, optional
         Rows by columns; lists of items, in a line or cell each, in a column for each item, or in a line for each list
-        and item; a line for each value (sample, feature, value, perhaps view); or pairs. None finds out.
+        and item; a line for each value (sample, feature, value, perhaps view); or pairs. None detects the format.
     sep : str, optional
-        The separator of a text file, where it cannot be recognised.
+        The separator of a text file, if it cannot be detected.
     index_col : str, optional
         The column that names the rows.
     columns, drop, category : sequence of str
-        Columns to keep, and no others; to leave out; to take as categories whatever they hold: a box that is ticked or
-        empty as yes/no.
+        Columns to keep, and no others; to leave out; to treat as categories in any case: a box that is ticked or empty
+        as yes/no.
     target, weights, groups, exposure : str, optional
-        Columns that are no features. `fit` of the table that was read uses them, and refuses those that its model does
-        not know; so do answers about it. A target is for regressions, and kept out of the rows elsewhere. They are to
-        be had by `aside`, too.
+        Columns that are not features. `fit` and other methods use these columns of the table, and refuse those that the
+        model does not support. A target is for regressions; other models leave it out. The method `aside` returns
+        these columns.
     covariates : sequence of str
-        Columns that are known of the rows and no features, such as batch or age: likewise, and to be had by
+        Known properties of the rows that are not features, such as batch or age: used likewise, and returned by
         `covariates`.
     missing : "auto", "none", or words and numbers
-        What stands for missing besides empty cells and the usual marks, such as ["refused", -999]. Numbers that are
-        not named are looked for ("auto": an extreme that is far from the rest and repeated); "none", or naming one,
-        leaves that. Words are found whatever their case.
+        Marks of missing values besides empty cells and the usual marks, such as ["refused", -999]. "auto" also detects
+        numbers (a repeated extreme that is far from the other values); "none", or a given number, switches this off.
+        Case is ignored in words.
     log1p : sequence of str
-        Columns of which log(1 + value) is taken; "all" for every column of numbers.
+        Columns to be replaced by log(1 + value); "all" for every column of numbers.
     transpose : bool
         Whether features are in rows.
     sheet : str or int, optional
         The sheet of an Excel file; the first otherwise.
     like : fitted model, or what was read before, optional
-        New rows for a model: the columns are those of its fit and are read as they were there, whatever they hold here
-        and were it one row. Columns with a role are named as ever; those of a table that was read are taken where the
-        file has them.
+        For new rows of a model: the columns are those of its fit and are read in the same way, whatever their values
+        are, even with a single row. Columns with a role are named as usual; by default those of the table that was
+        read, if the file has them.
 
     Returns
     -------

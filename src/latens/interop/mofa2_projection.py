@@ -110,7 +110,7 @@ def _noise(model: Mofa2Model, view: str) -> Floats:
         return np.asarray(model.noise_variance_[view])
     if view not in model.data_:
         raise ValueError(
-            f"the file tells neither the noise of view {view!r} nor its data, from which it could be estimated; save "
+            f"the file has neither the noise of view {view!r} nor its data, from which it could be estimated; save "
             "the model with its data (MOFA2: save_data = TRUE)."
         )
     data = host(model.data_[view])

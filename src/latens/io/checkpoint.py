@@ -78,19 +78,19 @@ class CheckpointStore:
         Drafts that a kill in the middle of a writing left behind are removed.
         """
         remove_abandoned_drafts(self.path, older_than=0.0)
-        for path, otherwise in ((self.path, "the previous one is used"), (self.previous, "the fit begins anew")):
+        for path, otherwise in ((self.path, "the previous one is used"), (self.previous, "the fit starts again")):
             if not os.path.lexists(path):
                 continue
             try:
                 notes = self._notes_in(path)
             except (FileRefused, OSError) as error:
-                otherwise = otherwise if self.previous.exists() else "the fit begins anew"
+                otherwise = otherwise if self.previous.exists() else "the fit starts again"
                 warn(CheckpointRefused(f"the checkpoint {str(path)!r} is refused, and {otherwise}: {error}"))
                 continue
             steps, iterations = len(notes.entries), len(notes.trace)
             warn(
                 FitResumed(
-                    f"{self.estimator} goes on from {str(path)!r}: {steps} step(s) of the search are done, and "
+                    f"{self.estimator} continues from {str(path)!r}: {steps} step(s) of the search are done, and "
                     f"{iterations} iteration(s) of the ascent under way."
                 )
             )
@@ -116,8 +116,8 @@ class CheckpointStore:
             reason = error.strerror or str(error)
             warn(
                 CheckpointNotWritten(
-                    f"the checkpoint {str(self.path)!r} could not be written ({reason}); what was there before is as "
-                    "it was, and the fit goes on.",
+                    f"the checkpoint {str(self.path)!r} could not be written ({reason}); the previous one is "
+                    "unchanged, and the fit continues.",
                     "Make room on that disk, or give another folder as checkpoint.",
                 )
             )

@@ -30,8 +30,8 @@ __all__ = ["load", "save"]
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted estimator to a file that `latens.load` reads.
 
-    The file holds data only, arrays and JSON, with checksums. What was at `path` stays until the new file is
-    complete. Callbacks are not written, and a `random_state` that is a generator is written as None.
+    The file contains only data, arrays and JSON, with checksums. An existing file at `path` stays until the new file
+    is complete. Callbacks are not written, and a `random_state` that is a generator is written as None.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TypeError
-        If `model` is not an estimator of latens, or a parameter is something that files do not hold, such as a
+        If `model` is not an estimator of latens, or a parameter cannot be stored in files, such as a
         likelihood of one's own that is not marked by `latens.likelihoods.record`.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
@@ -107,7 +107,7 @@ def _written(name: str, model: Any) -> tuple[dict[str, Any], list[Any]]:
 def load(path: str | os.PathLike[str], *, custom: Iterable[type] = (), max_bytes: int | None = None) -> Any:
     """Read an estimator that `latens.save` wrote.
 
-    Nothing in the file is executed, imported or unpickled: a file from a stranger can at worst be refused.
+    Nothing in the file is executed, imported or unpickled: a malicious file is refused.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def load(path: str | os.PathLike[str], *, custom: Iterable[type] = (), max_bytes
     custom : list of classes
         Likelihoods of one's own that the model was fitted with. A file names them; the code is the caller's.
     max_bytes : int, optional
-        Refuse larger files. Memory is in any case taken only as the size of the file on disk allows.
+        Refuse larger files. In any case, memory is limited by the size of the file on disk.
 
     Returns
     -------
     fitted estimator
-        It answers with the same bits as the one that was saved, and `partial_fit` goes on from there.
+        Its results have the same bits as those of the saved estimator, and `partial_fit` continues from there.
 
     Raises
     ------

@@ -17,12 +17,12 @@ LEAST_PROBABILITY = 1e-300  # of a class that a prediction leaves out
 
 
 def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> float:
-    """Mean gap between how sure the predictions were and how often they were right.
+    """Mean difference between the confidence and the accuracy of predictions.
 
     Parameters
     ----------
     probabilities : array of shape (N, C), or (N,)
-        Of the classes 0 to C - 1; of class 1 where there is one column.
+        Probabilities of the classes 0 to C - 1; of class 1 if there is one column.
     y : array of shape (N,)
         True classes.
     n_bins : int
@@ -44,12 +44,12 @@ def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> 
 
 
 def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, Floats, Floats]:
-    """How sure predictions were and how often they were right.
+    """Confidence and accuracy of predictions, by bins of confidence.
 
     Parameters
     ----------
     probabilities : array of shape (N, C), or (N,)
-        Of the classes 0 to C - 1; of class 1 where there is one column.
+        Probabilities of the classes 0 to C - 1; of class 1 if there is one column.
     y : array of shape (N,)
         True classes.
     n_bins : int
@@ -58,7 +58,7 @@ def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, F
     Returns
     -------
     counts, confidence, accuracy : ndarrays
-        For each bin that has rows: their number, the mean probability of the predicted class, the share that is right.
+        For each bin with rows: their number, the mean probability of the predicted class, the accuracy.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, F
 
 
 def brier(probabilities: Any, y: Any) -> float:
-    """Mean squared distance of the probabilities from what happened.
+    """Mean squared difference between the probabilities and the true classes.
 
     Summed over the classes, so that two columns give twice the value of one, (p - y)^2.
 
     Parameters
     ----------
     probabilities : array of shape (N, C), or (N,)
-        Of the classes 0 to C - 1; of class 1 where there is one column.
+        Probabilities of the classes 0 to C - 1; of class 1 if there is one column.
     y : array of shape (N,)
         True classes.
 
@@ -107,14 +107,14 @@ def brier(probabilities: Any, y: Any) -> float:
 
 
 def tempered(probabilities: Any, temperature: float) -> Floats:
-    """Probabilities to the power of 1 / T that sum to 1 again: above 1 less sure, below 1 surer.
+    """Probabilities to the power of 1 / T, normalised: T above 1 makes them less certain, below 1 more certain.
 
     Parameters
     ----------
     probabilities : array of shape (N, C), or (N,)
-        Of the classes 0 to C - 1; of class 1 where there is one column.
+        Probabilities of the classes 0 to C - 1; of class 1 if there is one column.
     temperature : float
-        T, above 0. Which class is the likeliest does not change.
+        T, above 0. The most probable class does not change.
 
     Returns
     -------
@@ -136,21 +136,21 @@ def tempered(probabilities: Any, temperature: float) -> Floats:
 
 
 def best_temperature(probabilities: Any, y: Any) -> float:
-    """The temperature with which probabilities give true classes the highest likelihood.
+    """The temperature at which the true classes have the highest likelihood.
 
-    Take rows that the model did not learn from, and temper its other predictions by what comes out.
+    Compute it on hold-out rows, and apply it to other predictions with `tempered`.
 
     Parameters
     ----------
     probabilities : array of shape (N, C), or (N,)
-        Of the classes 0 to C - 1; of class 1 where there is one column.
+        Probabilities of the classes 0 to C - 1; of class 1 if there is one column.
     y : array of shape (N,)
         True classes.
 
     Returns
     -------
     float
-        From .05 to 20: the ends where being surer, or less sure, would always be better.
+        From .05 to 20; an end if an even smaller, or larger, temperature would be better.
 
     Examples
     --------
@@ -210,7 +210,9 @@ def _probabilities(given: Any) -> Floats:
     if p.ndim == 1:
         p = np.column_stack([1 - p, p])
     if p.ndim != 2 or p.size == 0 or not ((p >= 0) & (p <= 1)).all() or (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
-        raise ValueError(f"probabilities of shape {p.shape} are none; expected rows (N, C) from 0 to 1 that sum to 1.")
+        raise ValueError(
+            f"these are not probabilities (shape {p.shape}); expected rows (N, C) from 0 to 1 that sum to 1."
+        )
     return p
 
 

@@ -47,13 +47,13 @@ class LogEvidence:
     Attributes
     ----------
     value : float
-        The log evidence, or an estimate that is below it on average.
+        The log evidence, or an estimate that is below the log evidence on average.
     error : float
-        Standard error of the estimate; 0 where the value is exact. Infinite where the estimate has failed: it is below
-        the bound, which the evidence is above.
+        Standard error of the estimate; 0 if the value is exact. Infinite if the estimate has failed, that is, if it is
+        below the lower bound.
     method : "exact" or "annealing"
     upper : float or None
-        An estimate that is above it on average, where the codes that made the rows were given.
+        An estimate that is above the log evidence on average, if the true codes of simulated rows were given.
     """
 
     value: float
@@ -74,26 +74,26 @@ def log_evidence(
     n_steps: int = 400,
     random_state: Any = 0,
 ) -> LogEvidence:
-    """The log evidence of the rows of a fit, all unknowns integrated out: exact where feasible, else by annealing.
+    """The log evidence of the rows of a fit, all unknowns integrated out: exact if feasible, otherwise by annealing.
 
-    Exact for mixtures and latent classes of one component, or of so few rows that all their labels can be gone through,
-    and for linear regression with given precisions. Else by annealed importance sampling. What a fit has as points
-    stays what it is: the means of `FactorAnalysis`, the tails of the sources of `NoisyICA`.
+    Exact for mixtures and latent classes with one component, or with so few rows that all assignments can be summed,
+    and for linear regression with given precisions. Otherwise estimated by annealed importance sampling. Point
+    estimates of a fit stay fixed: the means of `FactorAnalysis`, the tails of the sources of `NoisyICA`.
 
     Parameters
     ----------
     model : fitted estimator
-        With posteriors and not points: `prior="ard"` where there is a choice.
+        With posteriors, not point estimates: `prior="ard"` if there is a choice.
     X : rows
         Those of the fit; regression needs none.
     labels : array (n,) or (n, K), optional
-        Of simulated rows: the true cluster of each, or its true codes. Chains then go backwards from them as well and
-        give `upper`.
+        For simulated rows: the true cluster of each row, or its true codes. Chains then also run backwards from these
+        and give `upper`.
     n_chains, n_steps : int
-        Chains of annealing, and temperatures of each. Where `error` is not far below 1 more steps are needed. Where
-        `value` is below `elbo_`, which no evidence is, chains are run again with four times the steps, or, of clusters
-        and classes, from the memberships of the fit; where that does not help `error` is infinite, and a warning says
-        so.
+        Number of annealing chains, and of temperatures of each. If `error` is not far below 1, use more steps. If
+        `value` is below `elbo_`, which is impossible for the evidence, chains are run again with four times the steps,
+        or, for clusters and classes, from the memberships of the fit; if that does not help, `error` is infinite, with
+        a warning.
     random_state : int, RandomState or Generator
 
     Returns

@@ -194,7 +194,7 @@ def _gaussian(given: Any, name: str) -> Any:
         covariance = np.asarray(covariance, dtype=np.float64)
         mean = None if mean is None else np.asarray(mean, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is a {type(given).__name__}, which tells no Gaussian; {expected}") from error
+        raise TypeError(f"{name} is a {type(given).__name__}, which does not define a Gaussian; {expected}") from error
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1] or covariance.size == 0:
         raise ValueError(f"{name} was given as an array of shape {covariance.shape}; {expected}")
     mean = np.zeros(len(covariance)) if mean is None else mean

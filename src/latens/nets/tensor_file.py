@@ -79,7 +79,7 @@ def read_tensors(path: Path) -> dict[str, Any]:
         state = _decoded(json.loads(tree), arrays)
         _ = state["kind"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileRefused(f"{path} is refused: it does not tell what posterior it holds ({error}).") from error
+        raise FileRefused(f"{path} is refused: it does not say which posterior it contains ({error}).") from error
     return dict(state)
 
 

@@ -161,7 +161,7 @@ def scan(
     covariates: Any = None,
     block_rows: int | None = None,
 ) -> Scan:
-    """Look at data without reading them into memory.
+    """Describe data without loading them into memory.
 
     Parameters
     ----------
@@ -171,20 +171,20 @@ def scan(
         h5ad or a backed AnnData; a DataLoader of torch; or a function that returns an iterator of arrays, a new one
         at every call.
     columns : sequence, optional
-        Which columns are measurements, by name, or by number where the data have no names. All that have no other
-        part, if None.
+        Columns that are measurements, by name, or by number if the data have no names. None: all columns without
+        another role.
     target, weights, groups, exposure, row_names : column, optional
         The column that a regression predicts; how often each row counts; the group of each row; the exposure of its
-        counts; what rows are called.
+        counts; the names of rows.
     covariates : column or sequence of columns, optional
-        What is known of the rows beside their measurements, numbers or labels, as `MultiViewFactorAnalysis` takes it.
+        Known properties of the rows besides their measurements, numbers or labels, for `MultiViewFactorAnalysis`.
     block_rows : int, optional
-        Rows of a block. By default what the format stores together, or about 8 MB.
+        Number of rows in a block. By default the rows that the format stores together, or about 8 MB.
 
     Returns
     -------
     Scan
-        Every `fit`, `partial_fit`, `transform`, `score` and `predict` takes it; a dict of them makes views.
+        Accepted by every `fit`, `partial_fit`, `transform`, `score` and `predict`; a dict of scans gives views.
 
     Examples
     --------

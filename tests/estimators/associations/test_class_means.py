@@ -89,13 +89,13 @@ def measured_in_part() -> tuple[Assigned, np.ndarray]:
 def test_a_cluster_that_was_not_measured_is_not_described(kind: str) -> None:
     assigned, y = measured_in_part()
     values: Any = y if kind == "numbers" else [None if np.isnan(v) else "high" if v > 2 else "low" for v in y]
-    with pytest.warns(NotMeasured, match="of c no row, or less than two in effect, has a value of 'y'"):
+    with pytest.warns(NotMeasured, match="in c no row, or fewer than two effective rows, have a value of 'y'"):
         table = outcomes_table(assigned, {"y": values}, None, 0.95)
     for name in ("estimate", "low", "high", "uncorrected"):
         assert np.isnan(table[name]).tolist() == [of == "c" for of in table["cluster"]]
-    assert "of c no row" in table.note
+    assert "in c no row" in table.note
     assert table["p"][0] < 1e-6  # the other two differ
-    with pytest.warns(NotMeasured, match="of c no row"):
+    with pytest.warns(NotMeasured, match="in c no row"):
         odds = covariates_table(assigned, {"y": np.where(np.isnan(y), np.nan, y % 1)}, None, 0.95)
     assert np.isnan(odds["log odds"]).tolist() == [of == "c" for of in odds["cluster"]]
 
@@ -103,7 +103,7 @@ def test_a_cluster_that_was_not_measured_is_not_described(kind: str) -> None:
 def test_where_one_cluster_alone_was_measured_nothing_is_compared() -> None:
     assigned, y = measured_in_part()
     y[:60] = np.nan
-    with pytest.warns(NotMeasured, match="of a, c no row"):
+    with pytest.warns(NotMeasured, match="in a, c no row"):
         table = outcomes_table(assigned, {"y": y}, None, 0.95)
     assert np.isnan(table["p"]).all()
     assert np.isfinite(table["estimate"]).tolist() == [False, True, False]
@@ -120,7 +120,7 @@ def test_small_weights_that_add_up_do_not_describe_a_cluster() -> None:
     assert 0 < weights.max() < 0.02  # of each row of a for c, as if they were a row or so of c together
     assert weights.sum() ** 2 / np.sum(weights**2) > 50
     assert assigned.described(known).tolist() == [0]
-    with pytest.warns(NotMeasured, match="of b, c no row"):
+    with pytest.warns(NotMeasured, match="in b, c no row"):
         table = outcomes_table(assigned, {"y": np.where(labels == 0, np.arange(300.0), np.nan)}, None, 0.95)
     assert np.isnan(table["low"]).tolist() == [False, True, True]
 

@@ -18,7 +18,7 @@ def test_a_level_that_a_cluster_never_shows_has_the_odds_of_half_a_row_more() ->
     # Jeffreys' prior of a table of two by two adds half a row to each cell
     site = np.where(np.arange(120) % 3 == 0, "north", "south").astype(object)
     site[LABELS == 0] = "south"
-    with pytest.warns(EndlessOdds, match="covariates 'site = south' tell some clusters apart without error"):
+    with pytest.warns(EndlessOdds, match="covariates 'site = south' separate some clusters without error"):
         table = covariates_table(SURE, {"site": site}, None, 0.95)
     north, south = np.sum(site[LABELS == 1] == "north"), np.sum(site[LABELS == 1] == "south")
     expected = np.log((south + 0.5) / 60.5) - np.log((north + 0.5) / 0.5)
@@ -44,7 +44,7 @@ def test_columns_that_are_sums_of_each_other_are_named_and_others_stay() -> None
     rng = np.random.default_rng(0)
     year, x = rng.integers(2007, 2012, 120).astype(float), rng.normal(size=120)
     alone = covariates_table(SURE, {"a": year, "x": x}, None, 0.95)
-    with pytest.warns(CollinearColumns, match="covariates 'a', 'b' do not vary, or are sums of each other"):
+    with pytest.warns(CollinearColumns, match="covariates 'a', 'b' are constant, or linear combinations of each other"):
         table = covariates_table(SURE, {"a": year, "b": 2 * year, "x": x}, None, 0.95)
     assert table["covariate"] == ["(intercept)", "a", "b", "x"]
     assert np.isnan(table["log odds"]).tolist() == np.isnan(table["p"]).tolist() == [False, True, True, False]

@@ -130,7 +130,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
     ("18 too large", lambda: clusters(RNG.normal(size=(60, 20000)), k=50), "ValueError",
      ["160 GB", "are free", "covariance_type='diag'"]),
     ("19 a checkpoint of another question", another_question, "CheckpointRefused",
-     ["begins anew", "of another question", "is kept", "the parameters and rows it was begun with"]),
+     ["starts again", "of another fit", "is kept", "the parameters and rows it was begun with"]),
     ("20 a file instead of a command", lambda: typed("data.csv"), "SystemExit", ["did you mean latens fit data.csv?"]),
     ("20 a misspelt file", lambda: typed("fit", "HERE/dta.csv"), "SystemExit",
      ["there is no file", "did you mean", "data.csv?"]),

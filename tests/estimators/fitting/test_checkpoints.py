@@ -194,7 +194,7 @@ def test_a_fit_that_goes_on_says_from_where_and_how_far_it_was(tmp_path: Path, m
     make, _ = FITS["mixture, full"]
     die_once(make, tmp_path, 3, monkeypatch)
     with pytest.warns(
-        FitResumed, match=r"GaussianMixture goes on from '.*GaussianMixture-[0-9a-f]{16}\.checkpoint': 1 step"
+        FitResumed, match=r"GaussianMixture continues from '.*GaussianMixture-[0-9a-f]{16}\.checkpoint': 1 step"
     ):
         model = make().fit(X, checkpoint=tmp_path)
     assert "fit-resumed" in [record.code for record in model.warnings_]

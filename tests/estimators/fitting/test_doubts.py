@@ -272,7 +272,7 @@ def test_causes_that_follow_a_column_of_few_values_are_a_heywood_case(prior: str
 
 def test_a_fit_worse_than_independent_columns_says_so() -> None:
     X = 50.0 + np.random.default_rng(0).normal(size=(200, 4))
-    with pytest.warns(WorseThanIndependent, match=r"nats a row, below the -5\.\d+ of columns that have nothing to do"):
+    with pytest.warns(WorseThanIndependent, match=r"nats a row, below the -5\.\d+ of independent columns"):
         model = fit(latens.BinaryFactorAnalysis(2, fit_intercept=False, random_state=0), X)
     assert model.warnings_[-1].remedy == "Try fit_intercept=True, which rows far from 0 need."
     with pytest.warns(WorseThanIndependent, match=r"noise_variance=100 may not suit the rows"):
@@ -304,7 +304,7 @@ def test_independent_columns_are_measured_as_their_densities_say() -> None:
 
 def test_all_components_kept_is_said_and_fewer_is_not() -> None:
     X, _ = latens.datasets.make_mixture(300, n_components=4, random_state=1)
-    with pytest.warns(AllKept, match=r"all 2 components that were allowed are kept: there may be more\. Raise"):
+    with pytest.warns(AllKept, match=r"all 2 allowed components are kept: there may be more\. Raise"):
         fit(latens.GaussianMixture(2, random_state=0), X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LatensWarning)
@@ -313,7 +313,9 @@ def test_all_components_kept_is_said_and_fewer_is_not() -> None:
 
 def test_fewer_components_than_asked_for_exactly_is_said() -> None:
     fitted = SimpleNamespace(n_components=2, n_components_=1, prior="ml", _keeps_all=False, moves=True)
-    with pytest.warns(FewerThanAsked, match=r"1 of the 2 components asked for are there; .* Ask for n_components=1"):
+    with pytest.warns(
+        FewerThanAsked, match=r"only 1 of the 2 requested components are used; .* Ask for n_components=1"
+    ):
         doubt_number(fitted, SimpleNamespace())  # it looks at the context only where nothing, or all, was kept
 
 

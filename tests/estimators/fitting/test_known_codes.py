@@ -122,11 +122,11 @@ def test_a_bound_of_intervals_takes_what_is_known() -> None:
     ("known", "message"),
     [
         (np.zeros(5), r"known has shape \(5,\), X has 20 rows"),
-        (np.full(20, -1), "known tells nothing"),
+        (np.full(20, -1), "known has no known entry"),
         (np.full(20, 0.5), "known holds 0.5; labels are whole numbers from 0 on"),
         (np.array(["a"] * 20), "known holds something that is no number"),
         (np.array([0, 2] * 10), "no row of 1; number the labels 0, 1, 2"),
-        (np.arange(20), "known tells of 20 components, n_components=2; give 20 or more"),
+        (np.arange(20), "known has 20 components, but n_components=2; give 20 or more"),
     ],
 )
 def test_labels_that_make_no_sense_are_refused(known: Any, message: str) -> None:

@@ -144,7 +144,7 @@ def test_rows_of_a_scan_are_read_in_passes_and_others_refused(name: str) -> None
     assert answer["std"] == pytest.approx(expected["std"], rel=1e-3)
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         ask(model, latens.scan(subject.rows(60, seed=4)))
-    with pytest.raises(ValueError, match="rows of a scan or a Dask collection are neither drawn anew nor sampled"):
+    with pytest.raises(ValueError, match="rows of a scan or a Dask collection cannot be resampled or sampled"):
         ask(model, latens.scan(X), method="bootstrap")
     with pytest.raises(ValueError, match="sample_weight cannot be given beside rows that are read in blocks"):
         ask(model, latens.scan(X), sample_weight=np.ones(60))

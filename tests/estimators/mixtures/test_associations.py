@@ -138,7 +138,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         model.associate({"name": [f"p{i}" for i in range(N)]}, items)
     with pytest.raises(ValueError, match="no columns"):
         model.associate({}, items)
-    with pytest.raises(ValueError, match="do not tell the 2 clusters apart"):
+    with pytest.raises(ValueError, match="do not distinguish the 2 clusters"):
         Assigned(np.full((10, 2), 0.5), ("a", "b"))
     with pytest.raises(ValueError, match="no value in any row"):
         model.associate({"y": [None] * N}, items)

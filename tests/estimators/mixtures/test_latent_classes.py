@@ -282,7 +282,7 @@ def test_too_few_binary_columns_are_said_to_identify_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", NotIdentified)
         assert latens.LatentClassAnalysis(4, **QUICK).fit(x).n_components_ == 2
-    with pytest.warns(NotIdentified, match="2 columns of 0 and 1 do not tell 2 classes apart.*at most 1 classes"):
+    with pytest.warns(NotIdentified, match="2 columns of 0 and 1 do not identify 2 classes.*at most 1 classes"):
         latens.LatentClassAnalysis(2, **QUICK, moves=False).fit(x[:, :2])
 
 
@@ -512,7 +512,7 @@ def test_rows_that_show_nothing_are_named() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3)) + 4.0 * (rng.random((40, 1)) < 0.3)
     X[[3, 7]], X[9, 0] = np.nan, np.nan
-    words = r"2 of 40 rows show nothing: '{}', '{}'\. They teach nothing, and their chances of classes are the sizes"
+    words = r"2 of 40 rows have no observed value: '{}', '{}'\. The fit ignores them, and their chances of classes"
     with pytest.warns(EmptyRows, match=words.format(3, 7)):
         model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
     assert model.predict_proba(X)[3] == pytest.approx(model.weights_)

@@ -77,7 +77,7 @@ def test_samples_that_show_nothing_are_named() -> None:
     given = {name: view.copy() for name, view in views().items()}
     for view in given.values():
         view[[3, 7]] = np.nan
-    with pytest.warns(EmptyRows, match=r"2 of 40 samples show nothing: '3', '7'\. They teach nothing"):
+    with pytest.warns(EmptyRows, match=r"2 of 40 samples have no observed value: '3', '7'\. The fit ignores them"):
         model = fit(given)
     mean, std = model.transform(given, return_std=True)
     assert mean[3] == pytest.approx(0.0)

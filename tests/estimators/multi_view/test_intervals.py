@@ -122,7 +122,7 @@ class TestSettling:
     def test_rows_that_have_not_settled_are_said(self) -> None:
         model, y, _ = fitted("p", 50, 1, 10, seed=70006)
         rows = model._units.enter(model._table({"p": y}, None).rows)
-        with pytest.warns(NotSettled, match=r"of 300 rows still moved after 3 local steps"):
+        with pytest.warns(NotSettled, match=r"of 300 rows have not converged after 3 local steps"):
             local_fixed_point(model._model, model.posterior_, rows, max_iter=3)
 
 

@@ -27,8 +27,8 @@ class Assigned:
         smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
         if not smallest > LEAST_SINGULAR_VALUE:
             raise ValueError(
-                f"assignments do not tell the {len(self.names)} clusters apart (smallest singular value of their error "
-                f"rates {smallest:.1g}), so that nothing can be corrected; fit fewer clusters."
+                f"assignments do not distinguish the {len(self.names)} clusters (smallest singular value of their "
+                f"error rates {smallest:.1g}), so that nothing can be corrected; fit fewer clusters."
             )
 
     @property

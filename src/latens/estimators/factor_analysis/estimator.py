@@ -69,55 +69,53 @@ LEAST_NOISE = 1e-300  # noise of the online solvers, which were printed without 
 
 
 class FactorAnalysis(InformationCriteria, FactorStreams):
-    """Explain the covariance of many columns by a few hidden factors and a noise variance for each column.
+    """Find a few hidden factors that explain the covariance of many columns, each with its own noise variance.
 
     Parameters
     ----------
     n_components : int, optional
-        Number of factors; with ``prior="ard"`` an upper bound. None chooses: with ``prior="ml"`` the number with the
-        best Bayesian information criterion, with ``prior="ard"`` that bound.
+        Number of factors; with ``prior="ard"`` an upper limit. None chooses: with ``prior="ml"`` the number with the
+        best Bayesian information criterion, with ``prior="ard"`` this limit.
     solver : {"auto", "exact", "em", "transport", "online-em", "online-sga"}
-        "exact" sees rows once and works on their covariance, D x D, or on the rows where they are fewer than the
-        columns. "transport" needs memory for 6 K x D numbers only and comes close. "auto" is "exact" up to 5000
-        columns; ``solver_`` says which. "em" ascends to the same maximum by textbook EM from a random start, which
-        takes many iterations and may end lower; ``loglike_`` is its course. "online-em" and "online-sga" see rows one
-        by one as first printed, start at unit noise in the units of X, and are there for comparison.
+        "exact" reads rows once and works on their covariance, D x D, or on the rows if these are fewer than the
+        columns. "transport" needs memory for only 6 K x D numbers and is nearly as accurate. "auto" is "exact" up to
+        5000 columns (see ``solver_``). "em" is textbook EM from a random start to the same maximum; it takes many
+        iterations and may end lower; ``loglike_`` has its log likelihoods. "online-em" and "online-sga" read rows one
+        by one as first printed, start at unit noise in the units of X, and are for comparison.
     prior : {"ml", "ard"}
         Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
-        is the better choice when rows are few.
+        is the better choice for few rows.
     rotation : {None, "varimax"}
-        Turn the factors so that each loads on few columns, loadings being counted in standard deviations of their
-        column. None orders them by how much of the data, in units of the
-        noise, they explain.
+        Rotate the factors so that each loads on few columns, with loadings in standard deviations of their column.
+        None orders the factors by the variance that they explain, in units of the noise.
     learning_rate : float
-        Of "online-sga".
+        Learning rate of "online-sga".
     step_rule : {"sgd", "momentum", "adagrad", "adam"}
-        How "online-sga" makes steps of gradients: as they are, as printed; going on for a while; each entry divided by
-        the root of the sum, or of an average, of its squared gradients.
+        Step rule of "online-sga": plain gradients, as printed; with momentum; or each entry divided by the root of the
+        sum, or of a running average, of its squared gradients.
     warm_up : int
-        Rows after which the online solvers begin to change loadings and noise.
+        Number of rows after which the online solvers begin to change loadings and noise.
     noise_variance_prior : (float or array (D,), float), optional
-        A noise variance in data units, or one for each column, and how many entries that is worth: 1 / variance
-        ~ Gamma(n / 2, n variance / 2).
-        None: the variance of the data, worth next to nothing.
+        A noise variance in data units, or one for each column, and its weight n, in entries: 1 / variance
+        ~ Gamma(n / 2, n variance / 2). None: the variance of the data, with almost no weight.
     loading_prior : (float, float), optional
-        The variance of a factor's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
-        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        The variance of the loadings of a factor over that of the noise, and its weight n, in loadings: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, with almost no weight.
         Priors are for ``prior="ard"``: maximum likelihood has none.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept.
+        Number of starts; the fit with the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
-        The maximum of the likelihood on the covariance, a random textbook start, or loadings in data units.
+        The maximum of the likelihood on the covariance, a random start as in the textbook, or loadings in data units.
     moves : bool
-        Whether, with ``prior="ard"``, to try deleting each factor where that raises the bound. The bound is loose
-        enough to give up weak factors that are there, so predictions are better without. Independent columns, no
-        factor at all, are tried in any case.
+        Whether, with ``prior="ard"``, to delete each factor whose deletion raises the bound. The bound is so loose that
+        true weak factors may be deleted, so predictions are better with False. Independent columns (no factor at all)
+        are tried in any case.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -126,27 +124,27 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
     components_ : array (K, D)
         Loadings, in data units.
     noise_variance_ : array (D,)
-        With ``prior="ard"`` it includes what the uncertainty of the loadings adds.
+        With ``prior="ard"`` it includes the variance from the uncertainty of the loadings.
     mean_ : array (D,)
         In data units.
     solver_ : str
         The solver that "auto" chose, or the one given.
     loglike_ : list of float
-        The bound after each iteration, in nats; by maximum likelihood, the log-likelihood.
+        The bound after each iteration, in nats; with maximum likelihood, the log-likelihood.
     share_ : array (K,)
-        Share of the model's variance that each factor makes.
+        Share of the variance of the model that comes from each factor.
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
     n_parameters_ : int
-        Free parameters: mean, noise, and loadings but for their rotation; `bic(X)` and `aic(X)` count them.
+        Number of free parameters: mean, noise, and loadings up to rotation; used by `bic(X)` and `aic(X)`.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
         As in every estimator; ``converged_`` is False after one pass of "transport" or an online solver, which end
         with the rows.
 
     Notes
     -----
-    Far more columns than rows are common here and bring no warning. A column of which no value was seen is described
-    as one of the other columns, whichever: their average mean, with a variance of all their values about it.
+    Far more columns than rows are common here and cause no warning. A column without any observed value gets the
+    average mean of the other columns, with the variance of all their values about it.
 
     Examples
     --------
@@ -270,8 +268,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         return_cov : bool
             Whether to return covariances instead.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
@@ -363,9 +361,9 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                 names = self._feature_names()[list(self._units.unseen)]
                 warn(
                     NeverSeen(
-                        f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
-                        "is a guess from the other columns.",
-                        "Drop them, or look why they are empty.",
+                        f"column(s) {', '.join(map(str, names[:8]))} of X contain only NaN; their estimates "
+                        "are a guess from the other columns.",
+                        "Drop them, or check why they are empty.",
                     )
                 )
             if not self._as_printed:

@@ -78,9 +78,9 @@ class Checkpoint:
         which = repr(alike[0].name) + (f" and {len(alike) - 1} more" if len(alike) > 1 else "")
         warn(
             CheckpointRefused(
-                f"the fit begins anew: {which} in {str(own.parent)!r} is of another question (other parameters, rows "
+                f"the fit starts again: {which} in {str(own.parent)!r} is of another fit (other parameters, rows "
                 "or version), and is kept.",
-                "To go on from it, give the parameters and rows it was begun with.",
+                "To continue it, give the parameters and rows it was begun with.",
             )
         )
 

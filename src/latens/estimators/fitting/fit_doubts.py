@@ -153,8 +153,8 @@ def doubt_fit(estimator: Any, context: FitContext) -> None:
     if alone is not None and alone - estimator.elbo_ > max(PER_COLUMN * rows.x.shape[1], PER_ROW * rows.n):
         warn(
             WorseThanIndependent(
-                f"the bound is {estimator.elbo_ / rows.n:.4g} nats a row, below the {alone / rows.n:.4g} of columns "
-                f"that have nothing to do with each other: this {type(estimator).__name__} describes the rows badly.",
+                f"the bound is {estimator.elbo_ / rows.n:.4g} nats a row, below the {alone / rows.n:.4g} "
+                f"of independent columns: this {type(estimator).__name__} describes the rows badly.",
                 _remedy(estimator),
             )
         )
@@ -174,7 +174,7 @@ def doubt_number(estimator: Any, context: FitContext) -> None:
         warn(
             NothingFound(
                 f"{type(estimator).__name__} finds nothing: {bounds}.",
-                "Give more rows, or n_components and prune=False to have that many all the same.",
+                "Give more rows, or set n_components and prune=False to keep that number.",
             )
         )
         return
@@ -185,7 +185,7 @@ def doubt_number(estimator: Any, context: FitContext) -> None:
     if exact and found < asked:
         warn(
             FewerThanAsked(
-                f"{found} of the {asked} components asked for are there; the others explain nothing.",
+                f"only {found} of the {asked} requested components are used; the others explain nothing.",
                 f"Ask for n_components={found}.",
             )
         )
@@ -201,8 +201,8 @@ def doubt_number(estimator: Any, context: FitContext) -> None:
     elif not exact and found == asked > 1 and estimator.moves:
         warn(
             AllKept(
-                f"all {asked} components that were allowed are kept: there may be more.",
-                f"Raise n_components, or give None to have the number found; {asked} may be right.",
+                f"all {asked} allowed components are kept: there may be more.",
+                f"Raise n_components, or set it to None to have the number found; {asked} may be right.",
             )
         )
 
@@ -236,7 +236,7 @@ def doubt_noise(
         warn(
             HeywoodCase(
                 f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): {parts} follow "
-                f"these columns{unnamed} alone, and their likelihood has no maximum inside.",
+                f"these columns{unnamed} alone, and the likelihood has no interior maximum.",
                 f"Try {fewer}{remedy}, or leave the columns out.",
             )
         )
@@ -285,8 +285,8 @@ def _both_bounds(estimator: Any, context: FitContext, other: float) -> str:
         return f"{numbers}, which heavy tails of single columns explain as well"
     alone = estimator._alone(context, bound)  # a frequency of its own for each column has no tails
     if other < alone:
-        return f"{numbers}, below the {alone:,.1f} of columns that have nothing to do with each other"
-    return f"{numbers}, to which the search did not come"
+        return f"{numbers}, below the {alone:,.1f} of independent columns"
+    return f"{numbers}, which the search did not reach"
 
 
 def _cost_of_one_more(k: int, bound: float, other: float) -> str:

@@ -72,11 +72,11 @@ class KnownCodes(FitSearch):
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
         known : array of shape (n, K), optional
-            Codes of rows that are known: 0, 1, or NaN (also -1) where they are not. Components are then those of its
-            columns, in their order, and none is added, merged or taken out; `n_components` above K leaves room for
+            Known codes of rows: 0, 1, or NaN (also -1) for unknown ones. Components are then those of its
+            columns, in their order, and none is added, merged or deleted; `n_components` above K allows for
             others. `elbo_` is a bound on the log probability of rows and known codes together.
         checkpoint : path, optional
-            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
+            A folder from which a killed or interrupted fit continues, with the same result.
 
         Returns
         -------
@@ -183,7 +183,7 @@ def _numbers(known: Any, n_axes: int, n_rows: int, expected: str) -> Floats:
 
 def _check_some(given: Any) -> None:
     if not given.any():
-        raise ValueError("known tells nothing: every entry is NaN or -1. Leave it out, or tell some.")
+        raise ValueError("known has no known entry: every entry is NaN or -1. Leave it out, or give some codes.")
 
 
 def _widened(codes: Floats, n_components: int | None, rest: float) -> Floats:
@@ -192,5 +192,5 @@ def _widened(codes: Floats, n_components: int | None, rest: float) -> Floats:
     if n_components is None or n_components == k:
         return codes
     if n_components < k:
-        raise ValueError(f"known tells of {k} components, n_components={n_components}; give {k} or more, or None.")
+        raise ValueError(f"known has {k} components, but n_components={n_components}; give {k} or more, or None.")
     return np.concatenate([codes, np.full((len(codes), n_components - k), rest)], axis=1)

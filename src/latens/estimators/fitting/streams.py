@@ -261,8 +261,8 @@ class Streaming:
         names = [str(self.get_feature_names_out()[k]) for k in few]
         warn(
             FewInReservoir(
-                f"{listed(names)}: about {counts[few].min():.0f} of the {held} rows kept of this stream "
-                f"are of it, and {least} would be enough to know it as well as from all rows.",
+                f"{listed(names)}: about {counts[few].min():.0f} of the {held} stored rows of this stream "
+                f"belong to it; {least} are needed to estimate it as well as from all rows.",
                 "Fit the rows in one call if they fit into memory.",
             )
         )

@@ -109,7 +109,7 @@ class DataOfFit:
         X = self._fetched(X)
         if self._is_in_blocks(X):
             raise ValueError(
-                "rows of a scan or a Dask collection are neither drawn anew nor sampled; choose method='response', "
+                "rows of a scan or a Dask collection cannot be resampled or sampled; choose method='response', "
                 "or load them."
             )
         if X is None:

@@ -89,40 +89,40 @@ class Intervals(BySampling):
         Parameters
         ----------
         X : as given to `fit`
-            The same rows. Models that keep sums in place of rows need none.
+            The same rows. Models that store sums of the rows need none.
         level : float
-            The probability an interval is meant to hold.
+            Nominal coverage of the intervals.
         method : "auto", "response", "mean-field", "bootstrap" or "gibbs"
-            "response" differentiates the bound through the hidden codes, so that what they leave unknown is counted.
-            "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
-            "bootstrap" fits rows drawn anew from X 40 times, each from this fit; it needs X, and differs from call to
-            call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
-            and ICA with `prior="ard"`, binary factors and noisy-OR with exact steps, views of measurements and yes/no
-            entries; points, such as the tails of ICA, stay points. "auto" is response while the posterior
-            has at most 500 coordinates; of larger ones response in the few directions that codes leave unknown, where
-            slopes are in closed form and the time is that of a few fits, and one by one for up to 20 numbers that
-            `quantities`, `components` and `features` choose; else bootstrap where X is given and rows are few enough
-            for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats, gibbs if a few
-            sweeps tell that it takes at most 30 seconds of CPU, or three times that of the fit, the model can and its
-            draws tell single components: factors of `FactorAnalysis` turn from draw to draw; response again if chains
-            do not meet. The table's `note` says what was done, or why not.
+            "response" differentiates the bound through the codes (latent values of the rows), and so includes their
+            uncertainty. "mean-field" is the spread of `posterior_`, too narrow wherever codes are uncertain.
+            "bootstrap" makes 40 refits to rows resampled from X, each started from this fit; it needs X, and differs
+            from call to call unless `random_state` is a number. "gibbs" draws from the exact posterior: for mixtures,
+            factor analysis and ICA with `prior="ard"`, binary factors and noisy-OR with exact steps, views of
+            measurements and yes/no entries; point estimates, such as the tails of ICA, stay fixed.
+
+            "auto" is response for posteriors of at most 500 coordinates. For larger ones it is response in the few
+            directions in which codes leave uncertainty (one number after another, if `quantities`, `components` and
+            `features` select at most 20), if derivatives have a closed form; otherwise bootstrap, if X is given and it
+            takes only seconds; otherwise mean field. If some component is worth fewer than 3 nats, "auto" is gibbs, if
+            a trial of a few sweeps predicts at most 30 seconds of CPU, or three times the CPU of the fit, and if
+            components do not rotate from draw to draw, as factors of `FactorAnalysis` do; if chains disagree, it is
+            response again. The `note` of the table says what was done and why.
         quantities : str or sequence of str, optional
-            Names of published numbers, without their underscore; all, if not given.
+            Names of published numbers, without the underscore; all, if not given.
         components : sequence of int or str, optional
             Numbers or names of components; all, if not given. Numbers that belong to no component are left out then.
         features : str or sequence of str, optional
             Names of columns; all, if not given. Numbers that belong to no column are left out then.
         **fit_params
-            What `fit` was given besides X, such as `sample_weight`.
+            Other arguments of `fit`, such as `sample_weight`.
 
         Returns
         -------
         IntervalTable
             One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why;
-            of latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. Its
-            `method` says how it was made, its `note` why and what chains say of themselves, its `components` what each
-            component is worth. Estimates are at the
-            optimum, from which attributes differ by what `tol` leaves.
+            for latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. `method`
+            is the method that was used, `note` the reason and the convergence of chains, `components` has the nats that
+            each component is worth. Estimates are at the exact optimum; attributes differ from it by what `tol` allows.
         """
         check_is_fitted(self)
         level = probability("level", level)
@@ -194,20 +194,20 @@ class Intervals(BySampling):
     def sample_posterior(
         self, n_samples: int = 1, method: str = "mean-field", X: Any = None, **fit_params: Any
     ) -> dict[str, Any]:
-        """Draw the global unknowns `n_samples` times; each value has that many entries along its first axis.
+        """Draw the parameters `n_samples` times; each value has this number of entries along its first axis.
 
         Parameters
         ----------
         n_samples : int
         method : "mean-field", "response" or "gibbs"
-            "mean-field" draws from `posterior_`; "response" draws the numbers that `intervals` tells of with the
-            covariance that counts what hidden codes leave unknown, each on its own scale. What the rows do not tell
-            stays at its estimate. "gibbs" draws from the posterior itself, by four chains from different starts, with
-            components named as in the fit; the answer then has `r_hat` and `effective_size`.
+            "mean-field" draws from `posterior_`. "response" draws the numbers of `intervals` with the covariance that
+            includes the uncertainty of the codes, each on its own scale; numbers that the rows do not identify stay at
+            their estimates. "gibbs" draws from the exact posterior, by four chains from different starts, with
+            components named as in the fit; the result then has `r_hat` and `effective_size`.
         X : as given to `fit`
-            For "gibbs", and for "response" where the model does not keep sums in place of rows.
+            For "gibbs", and for "response" if the model does not store sums of the rows.
         **fit_params
-            What `fit` was given besides X.
+            Other arguments of `fit`.
 
         Returns
         -------

@@ -122,15 +122,15 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     Attributes
     ----------
     components_ : array (K, D)
-        `means_`, under the name that other estimators have for what a component is like.
+        `means_`, under the name that other estimators use for the parameters of a component.
     n_parameters_ : int
-        Free parameters, of the weights and of all clusters.
+        Number of free parameters, of the weights and of all clusters.
     entropy_ : float
-        How well clusters are distinguished: 1 less the entropy of the memberships over its largest value, from 0 to 1.
+        Certainty of the memberships, from 0 to 1: 1 minus the entropy of the memberships over its largest value.
     classification_table_ : Table
         For each cluster: rows assigned to it, and the mean probability of each cluster among them.
     classification_ : array (K, K)
-        Rows assigned to a cluster, by the clusters they may be of; counts.
+        Rows assigned to each cluster, by the clusters that they may belong to; counts.
     membership_entropy_ : float
         Entropy of the memberships, summed over all rows, in nats.
     """
@@ -158,11 +158,11 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
         known : array of shape (n,), optional
-            Clusters of rows that are known, numbered from 0; -1 or NaN where they are not. Cluster k is then that of
-            label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
-            others. `elbo_` is a bound on the log probability of rows and known labels together.
+            Known clusters of rows, numbered from 0; -1 or NaN for rows with unknown cluster. Cluster k is then that of
+            label k, and none is added, merged or deleted; `n_components` above the number of labels allows for
+            other clusters. `elbo_` is a bound on the log probability of rows and known labels together.
         checkpoint : path, optional
-            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
+            A folder from which a killed or interrupted fit continues, with the same result.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     def predict_proba(self, X: Any) -> Array:
         """Probability of each cluster for each row, under the density of `score_samples`.
 
-        Parameters are integrated out, where `transform` has the memberships of the variational posterior.
+        Parameters are integrated out; `transform` has the memberships of the variational posterior.
 
         Parameters
         ----------
@@ -282,30 +282,31 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         return Table(("assigned to", "rows", *names), tuple((name, n, *each) for name, n, each in rows))
 
     def associate(self, metadata: Any, X: Any = None, *, role: str = "outcomes", level: float = 0.95) -> Table:
-        """Compare clusters with each column of metadata, corrected for rows that are assigned to the wrong one.
+        """Compare clusters with each column of metadata, corrected for misclassified rows.
 
         Columns as outcomes: the mean of numbers and the shares of labels in each cluster (Bolck, Croon and Hagenaars).
-        Columns as covariates: how the odds of clusters go with all of them together (maximum likelihood, Vermunt).
-        Whether clusters are alike in a number is tested by permutations of the rows, and few rows of a cluster borrow
-        their spread from all rows. Dates are in UTC, odds by day. Clusters without rows that have a value, and
-        columns that are sums of others, are NaN (`NotMeasured`, `CollinearColumns`). Odds that have no end, as of a
-        level that a cluster never shows, are those under Jeffreys' prior (`EndlessOdds`), which adds half the log
-        determinant of the information of known clusters to the log likelihood.
+        Columns as covariates: the odds of clusters given all covariates together (maximum likelihood, Vermunt).
+        Differences between clusters in a number are tested by permutations of the rows, and the variance in small
+        clusters is estimated partly from all rows. Dates are in UTC, odds per day. Clusters in which no row has a
+        value, and columns that are linear combinations of others, are NaN (`NotMeasured`, `CollinearColumns`).
+        Infinite odds, as for a level that never occurs in a cluster, are replaced by those under Jeffreys' prior
+        (`EndlessOdds`), which adds half the log determinant of the information of known clusters to the log
+        likelihood.
 
-        Intervals count that the clusters themselves are estimated, as long as the posterior has at most 500
-        coordinates and rows are in memory; the table's `note` says whether they do. A fit that was given weights or
-        known labels takes its own rows for others, which changes intervals little.
+        Intervals include the uncertainty of the clusters themselves if the posterior has at most 500 coordinates and
+        rows are in memory; the `note` of the table says whether they do. A fit with weights or known labels treats
+        its own rows as new rows, which changes intervals little.
 
         Parameters
         ----------
         metadata : data frame, Series or dict of columns
-            What else is known of the rows of X, aligned by row name where both have names.
+            Other columns about the rows of X, aligned by row name if both have names.
         X : array of shape (n, D)
             Rows like those of `fit`.
         role : {"outcomes", "covariates"}
-            What the columns are.
+            Role of the columns.
         level : float
-            Of the intervals.
+            Coverage of the intervals.
 
         Returns
         -------

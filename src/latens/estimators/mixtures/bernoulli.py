@@ -22,35 +22,36 @@ __all__ = ["BernoulliMixture"]
 
 
 class BernoulliMixture(MixtureEstimator):
-    """Find clusters of binary rows, and how many there are.
+    """Find clusters of rows of zeros and ones, and their number.
 
     Parameters
     ----------
     n_components : int, optional
-        The most clusters there may be; those the data do not need are merged or deleted. None chooses a bound.
+        Largest number of clusters; unneeded clusters are merged or deleted. None chooses this limit.
     weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
-        Whether cluster sizes are learnt, learnt with large ones favoured, or equal.
+        Prior of the cluster sizes: learnt sizes, learnt sizes that favour a few large clusters, or equal sizes.
     binarize : float, optional
-        Values above it count as 1, with a warning where X held others than 0 and 1; None refuses such values.
+        Values above it count as 1, the others as 0, with a warning if X has other values than 0 and 1; None refuses
+        such values.
     weight_concentration_prior : float, optional
-        Concentration of the Dirichlet prior per cluster, or the mean of the Dirichlet process's; None is 1.
+        Concentration of the Dirichlet prior per cluster, or the mean concentration of the Dirichlet process; None is 1.
     probability_prior : float
-        How many rows the prior of each probability is worth; its mean is the column's in the data.
+        Weight of the prior of each probability, in rows; its mean is the share of ones in the column.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept.
+        Number of starts; the fit with the highest bound is kept.
     init : {"auto", "random"}, array of shape (K, D) or dict
-        k-means++ starts, the textbook's random probabilities, or given ones (also as ``{"means": array}``).
+        k-means++ starts, random probabilities as in the textbook, or given ones (also as ``{"means": array}``).
     moves : bool
-        Whether to try merging, splitting, deleting and exchanging clusters, accepted only where the bound rises.
+        Whether to try merging, splitting, deleting and exchanging clusters; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
-        Whether `fit` goes on from the last fit.
+        Whether `fit` continues from the last fit.
     verbose : int
         1 shows a progress bar.
     callbacks : callable or list of callables
@@ -58,14 +59,14 @@ class BernoulliMixture(MixtureEstimator):
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
 
     Attributes
     ----------
@@ -76,12 +77,12 @@ class BernoulliMixture(MixtureEstimator):
     share_ : array (K,)
         Share of the rows in each cluster.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Notes
     -----
-    X may be a SciPy sparse matrix of zeros and ones, which is never made dense; time grows with its ones. Other values
-    in it are refused, not cut.
+    X may be a SciPy sparse matrix of zeros and ones, which stays sparse; time grows with the number of ones. Other
+    values in a sparse matrix are refused, not binarized.
 
     Examples
     --------

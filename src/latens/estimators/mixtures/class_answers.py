@@ -61,10 +61,10 @@ class ClassAnswers(MixtureEstimator):
         return_std : bool
             Whether to return standard deviations, too.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class ClassAnswers(MixtureEstimator):
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -100,14 +100,14 @@ class ClassAnswers(MixtureEstimator):
     def predict_proba(self, X: Any, *, exposure: Any = None) -> Array:
         """Probability of each class for each row, under the density of `score_samples`.
 
-        Parameters are integrated out, where `transform` has the memberships of the variational posterior.
+        Parameters are integrated out; `transform` has the memberships of the variational posterior.
 
         Parameters
         ----------
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class ClassAnswers(MixtureEstimator):
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -145,15 +145,15 @@ class ClassAnswers(MixtureEstimator):
         y : ignored
             There for pipelines.
         sample_weight : array of shape (n,), optional
-            How often each row counts, as in `fit`. Those of `latens.read(..., weights=)` and
-            `latens.scan(..., weights=)` are taken.
+            How often each row counts, as in `fit`. Weights of `latens.read(..., weights=)` and
+            `latens.scan(..., weights=)` are used by default.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
         float
-            In nats per row; the higher the better.
+            In nats per row; higher is better.
         """
         return mean_score(self.score_samples(X, exposure=exposure), X, sample_weight)
 
@@ -196,7 +196,7 @@ class ClassAnswers(MixtureEstimator):
             How often each row counts, as in `fit`: a weight of 2 is the row given twice. The number of rows is their
             sum. Those of `latens.read(..., weights=)` and `latens.scan(..., weights=)` are taken.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class ClassAnswers(MixtureEstimator):
         sample_weight : array of shape (n,), optional
             As in `bic`.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -244,15 +244,15 @@ class ClassAnswers(MixtureEstimator):
         Parameters
         ----------
         metadata : data frame, Series or dict of columns
-            What else is known of the rows of X, aligned by row name where both have names.
+            Other columns about the rows of X, aligned by row name if both have names.
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
         role : {"outcomes", "covariates"}
-            What the columns are.
+            Role of the columns.
         level : float
-            Of the intervals.
+            Coverage of the intervals.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------
@@ -268,10 +268,10 @@ class ClassAnswers(MixtureEstimator):
         Parameters
         ----------
         n_samples : int
-            How many rows.
+            Number of rows.
         globals : "each" or "shared"
-            Whether each row is made under its own draw of the global unknowns, so that rows are draws of the
-            predictive density, or all under one, so that they are a data set.
+            Whether each row has its own draw of the parameters, so that rows are draws from the predictive density,
+            or all rows share one draw, so that they form a data set.
         exposure : float or array of shape (n_samples,), optional
             How much each row is looked at, where the model was fitted with exposures; 1, if not given.
 
@@ -422,7 +422,7 @@ class ClassAnswers(MixtureEstimator):
         X : array or data frame of shape (n, D)
             Rows like those of `fit`.
         exposure : array of shape (n,) or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
 
         Returns
         -------

@@ -247,7 +247,7 @@ def _doubt_few_values(few: dict[str, int]) -> None:
     warn(
         FewValues(
             f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: classes may "
-            "describe how often each of them occurs, where that is not as in a normal distribution.",
+            "describe the frequencies of these values instead of groups of rows.",
             f"If they are steps of a scale: likelihoods={{{levels}}}.",
         )
     )
@@ -266,7 +266,7 @@ def _doubt_uncounted(countable: list[str], kinds: Sequence[str]) -> None:
         typed, rest = (repr(own), "") if every else (typed, ", and so on for the others")
     warn(
         DoubtfulScale(
-            f"{len(countable)} column(s) of whole numbers are taken as gaussian, and exposures are of counts alone, so "
+            f"{len(countable)} column(s) of whole numbers are taken as gaussian, and exposures are for counts only, so "
             f"that these are not divided by them: {listed(countable)}.",
             f"If they are counts: likelihoods={typed}{rest}.",
         )

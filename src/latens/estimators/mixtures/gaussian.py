@@ -38,48 +38,48 @@ COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
 
 
 class GaussianMixture(MixtureEstimator):
-    """Find clusters of real rows, and how many there are.
+    """Find clusters of rows of measurements, and their number.
 
     Parameters
     ----------
     n_components : int, optional
-        The most clusters there may be; those the data do not need are merged or deleted. None chooses a bound.
+        Largest number of clusters; unneeded clusters are merged or deleted. None chooses this limit.
     covariance_type : {"full", "tied", "diag", "spherical", "known"}
-        What the clusters' shapes may be: any, one for all, along the axes, round, or round of a known variance.
+        Covariance of the clusters: any, one for all clusters, diagonal, spherical, or spherical with known variance.
     weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
-        Whether cluster sizes are learnt, learnt with large ones favoured, or equal.
+        Prior of the cluster sizes: learnt sizes, learnt sizes that favour a few large clusters, or equal sizes.
     noise_variance : float
         Variance of every column within a cluster, with ``covariance_type="known"``; in data units.
     mean_prior_variance : float, optional
-        Variance of the clusters' centres, with ``covariance_type="known"``; None takes that of the data.
+        Prior variance of the centres, with ``covariance_type="known"``; None uses the variance of the data.
     weight_concentration_prior : float, optional
-        Concentration of the Dirichlet prior per cluster, or the mean of the Dirichlet process's; None is 1.
+        Concentration of the Dirichlet prior per cluster, or the mean concentration of the Dirichlet process; None is 1.
     mean_prior : array of shape (D,), optional
-        Where centres are expected; None is the mean of the data.
+        Prior mean of the centres; None is the mean of the data.
     mean_precision_prior : float, optional
-        How many rows `mean_prior` is worth; None lets centres spread as far as the data.
+        Weight of `mean_prior`, in rows; None lets centres spread as far as the data.
     degrees_of_freedom_prior : float, optional
-        How many rows `covariance_prior` is worth; above D - 1. None is D + 1, and up to 5 D + 1 for full covariances
-        where rough clusters of the rows say that columns hardly go together (`degrees_of_freedom_prior_` has it).
+        Weight of `covariance_prior`, in rows; above D - 1. None is D + 1, and up to 5 D + 1 for full covariances
+        if columns are weakly correlated in rough clusters of the rows (see `degrees_of_freedom_prior_`).
     covariance_prior : array of shape (D, D) or (D,), or float, optional
-        Scatter that a cluster is expected to have, by `covariance_type`. None finds it in the data, column by
-        column, so that units of measurement do not matter; for full and tied covariances along the axes of all rows,
-        where these describe rough clusters better (`covariance_prior_` has it).
+        Prior scatter of a cluster, of the shape that `covariance_type` requires. None estimates it from the data,
+        column by column, so that units of measurement do not matter; for full and tied covariances along the
+        principal axes of the rows, if these describe rough clusters better (see `covariance_prior_`).
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept.
+        Number of starts; the fit with the highest bound is kept.
     init : {"auto", "random"}, array of shape (K, D) or dict
-        k-means++ starts, the textbook's random centres, or given centres in data units (also as ``{"means": array}``).
+        k-means++ starts, random centres (textbook), or given centres in data units (also as ``{"means": array}``).
     moves : bool
-        Whether to try merging, splitting, deleting and exchanging clusters, accepted only where the bound rises.
+        Whether to try merging, splitting, deleting and exchanging clusters; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
-        Whether `fit` goes on from the last fit.
+        Whether `fit` continues from the last fit.
     verbose : int
         1 shows a progress bar.
     callbacks : callable or list of callables
@@ -87,14 +87,14 @@ class GaussianMixture(MixtureEstimator):
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
 
     Attributes
     ----------
@@ -107,23 +107,23 @@ class GaussianMixture(MixtureEstimator):
     share_ : array (K,)
         Share of the rows in each cluster.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : array
-        The posterior's counts, where the family has them; for sticks a pair of arrays, as in scikit-learn.
+        Parameters of the posterior, if its family has them; for a Dirichlet process a pair, as in scikit-learn.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
-        What the prior was, given or found in the data, where the family has it; in data units.
+        Parameters of the prior, given or estimated from the data, if its family has them; in data units.
     lost_rows_ : array (2, K)
-        Of full covariances: by how many rows less than it has a cluster's mean, and its covariance, are known, since
-        entries are missing or rows may be of other clusters. `impute`, `predict_proba`, `score_samples` and `sample`
-        count them; `posterior_` does not.
+        With full covariances: the number of rows by which the mean, and the covariance, of each cluster are known less
+        well, since entries are missing or rows may belong to other clusters. `impute`, `predict_proba`,
+        `score_samples` and `sample` subtract these rows; `posterior_` does not.
     unseen_rows_ : array (K, D)
-        Of full and tied covariances where entries are missing: how many of a cluster's rows do not show each column.
-        `top_features` and `summary` do not describe a cluster by columns that none of its rows shows.
+        With full and tied covariances and missing entries: in how many rows of a cluster each column is missing.
+        `top_features` and `summary` do not describe a cluster by columns that are missing in all its rows.
     rounding_ : array (D,)
-        Steps to which columns were found to be rounded, in data units; 0 where none was noticed, or where it is below a
-        hundredth of the spread. A rounded number may have been anything within half a step: its square counts as
-        y^2 + step^2 / 12, so that no cluster is narrower than a step, and `covariances_` are larger by that than those
-        of scikit-learn. Rows with missing entries are taken as they are by full and tied covariances.
+        Detected rounding step of each column, in data units; 0 if there is none, or if it is below a hundredth of the
+        spread. The true value of a rounded number may be anywhere within half a step: its square counts as
+        y^2 + step^2 / 12, so that no cluster is narrower than a step, and `covariances_` are larger by step^2 / 12 than
+        those of scikit-learn. With full and tied covariances, rows with missing entries have no such correction.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Examples
     --------
@@ -314,8 +314,8 @@ class GaussianMixture(MixtureEstimator):
         names = self._feature_names()
         warn(
             DoubtfulScale(
-                f"columns spread unequally within clusters, {names[wide]} {times:.3g} times as far as {names[narrow]}, "
-                f"and spherical clusters spread alike in all: {k} were found, where about {q.n_components} would do "
+                f"standard deviations within clusters differ, {names[wide]} {times:.3g} times {names[narrow]}, but "
+                f"spherical clusters have one for all columns: {k} were found, where about {q.n_components} suffice "
                 "with a variance for each column.",
                 "Choose covariance_type='diag'.",
             )

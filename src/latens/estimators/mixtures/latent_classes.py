@@ -72,46 +72,46 @@ __all__ = ["LatentClassAnalysis"]
 
 
 class LatentClassAnalysis(ClassAnswers):
-    """Find classes of rows whose columns are of any kind, and how many there are.
+    """Find classes of rows, and their number, in tables with columns of any kind.
 
-    Given the class of a row its columns are independent, each with a distribution of its own kind. With real columns
-    alone this is latent profile analysis.
+    Within a class, columns are independent, and each has a distribution of its own kind. With real columns alone this
+    is latent profile analysis.
 
     Parameters
     ----------
     n_components : int, optional
-        The most classes there may be; those the data do not need are merged or deleted. None chooses a bound.
+        Largest number of classes; unneeded classes are merged or deleted. None chooses this limit.
     likelihoods : dict of str or int to str, str or None
         The kind of each column, by its name or number: "gaussian", "student", "bernoulli", "categorical", "ordinal",
-        "poisson" or "negative-binomial"; one word is for all columns. Columns left out are guessed; `likelihoods_` says
-        what was taken. "student" is for measurements with outliers, which would be classes of their own.
+        "poisson" or "negative-binomial"; a single word is for all columns. Kinds that are not given are guessed (see
+        `likelihoods_`). "student" is for measurements with outliers, which would otherwise form their own classes.
     weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
-        Whether class sizes are learnt, learnt with large ones favoured, or equal.
+        Prior of the class sizes: learnt sizes, learnt sizes that favour a few large classes, or equal sizes.
     weight_concentration_prior : float, optional
-        Concentration of the Dirichlet prior per class, or the mean of the Dirichlet process's; None is 1.
+        Concentration of the Dirichlet prior per class, or the mean concentration of the Dirichlet process; None is 1.
     probability_prior : float
-        How many rows the prior of each probability is worth, for columns of 0 and 1 or of levels; all levels are
-        equally probable in it.
+        Weight of the prior of each probability, in rows, for columns of 0 and 1 or of levels; in the prior, all levels
+        are equally probable.
     mean_prior, variance_prior, rate_prior : dict of (float, float) by column name or number, optional
-        Of measurements, the mean and the variance within a class, each with the n rows that it is worth, and of counts
-        their mean with the n events that it is worth, those of n / mean rows; in data units: 1 / variance ~
-        Gamma(n / 2, n variance / 2), class mean ~ Normal(mean, variance / n), rate ~ Gamma(n, n / mean). Columns left
-        out keep priors that are made from the data.
+        For measurements, the mean and the variance within a class, each with its weight of n rows; for counts, the mean
+        with its weight of n events, which occur in n / mean rows; in data units: 1 / variance ~
+        Gamma(n / 2, n variance / 2), class mean ~ Normal(mean, variance / n), rate ~ Gamma(n, n / mean). Other
+        columns have priors computed from the data.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept.
+        Number of starts; the fit with the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
-        k-means++ starts, random memberships, or given rows at which classes begin.
+        k-means++ starts, random memberships, or given rows from which classes start.
     moves : bool
-        Whether to try merging, splitting, deleting and exchanging classes, accepted only where the bound rises.
+        Whether to try merging, splitting, deleting and exchanging classes; accepted only if the bound rises.
     prune : bool
-        Whether classes that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded classes are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
-        Whether `fit` goes on from the last fit.
+        Whether `fit` continues from the last fit.
     verbose : int
         1 shows a progress bar.
     callbacks : callable or list of callables
@@ -119,39 +119,39 @@ class LatentClassAnalysis(ClassAnswers):
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
 
     Attributes
     ----------
     weights_ : array (K,)
         Expected share of each class, the largest first.
     profiles_ : Table
-        What each column is like in each class: mean and standard deviation, probabilities of levels, mean counts.
+        Each column in each class: mean and standard deviation, probabilities of levels, or mean counts.
     likelihoods_ : dict of str to str
         The kind of each column, as given or guessed.
     levels_ : dict of str to list
-        Of columns of levels, and of yes and no (what is 0, what is 1): their levels in the order of their numbers.
+        Levels of each column of levels or of yes/no (the word for 0, then for 1), in the order of their numbers.
     means_ : array (K, D)
-        Expected entries; of levels, the expected number of the level from 0, which says nothing of categories without
-        an order; of counts with exposures their rate.
+        Expected entries; for levels, the expected number of the level, counted from 0, which has no meaning for
+        categories without an order; for counts with exposures, the rate.
     standard_deviations_ : array (K, M)
-        Of the columns with normal noise, in their order, in each class.
+        Standard deviation of the columns with normal noise, in their order, in each class.
     level_probabilities_ : array (K, L)
-        Of the levels of all categories, then of all scales, in each class; `profiles_` has their names.
+        Probabilities of the levels of all categories, then of all scales, in each class; names as in `profiles_`.
     share_ : array (K,)
         Share of the rows in each class.
     n_parameters_, entropy_, classification_table_
-        What reports of latent classes state beside `bic` and `aic`: free parameters, how well classes are distinguished
-        from 0 to 1, and how probable each class is on average among the rows assigned to one.
+        Statistics reported for latent classes, beside `bic` and `aic`: the number of free parameters, the certainty of
+        the memberships from 0 to 1, and the mean probability of each class among the rows assigned to a class.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class LatentClassAnalysis(ClassAnswers):
             name of a column of X, a data frame, which is then no feature; or "total", what a row shows of all counts.
             Of files, name the column in `latens.scan`. All answers then take it too.
         checkpoint : path, optional
-            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
+            A folder from which a killed or interrupted fit continues, with the same result.
 
         Returns
         -------
@@ -576,7 +576,7 @@ class LatentClassAnalysis(ClassAnswers):
         if k > 1 and set(self.columns_.kinds) == {"bernoulli"} and d < 2 * k - 1:
             warn(
                 NotIdentified(
-                    f"{d} columns of 0 and 1 do not tell {k} classes apart: other classes explain the rows as well.",
+                    f"{d} columns of 0 and 1 do not identify {k} classes: other classes explain the rows equally well.",
                     f"Give {2 * k - 1} columns or more, or ask for at most {(d + 1) // 2} classes.",
                 )
             )

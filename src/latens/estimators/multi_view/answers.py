@@ -108,24 +108,24 @@ class MultiViewAnswers(ViewFindings, Answers):
         return_std : bool
             Whether to return standard deviations, too.
         groups : array of shape (n,) or str, optional
-            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
+            Group of each sample, or the name of a column of `.obs`; groups that are not given are inferred.
         precision : dict of arrays (n, D_m), optional
-            1 / variance of the noise of each entry, where the model was fitted with known precisions.
+            1 / variance of the noise of each entry, if the model was fitted with known precisions.
         exposure : array, dict or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
         covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
-            As in `fit`, where the model was fitted with them.
+            As in `fit`, if the model was fitted with them.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
         factors : array of shape (n, K)
             Posterior means, in units of the standard deviation of a factor; a data frame if `set_output` asks for it.
         std : array of shape (n, K)
-            Posterior standard deviations, with `return_std`: by the curvature of the likelihoods themselves, where
-            binary views and counts are fitted by bounds.
+            Posterior standard deviations, with `return_std`; for binary views and counts, which are fitted by bounds,
+            from the curvature of the likelihoods themselves.
         """
 
         def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
@@ -150,7 +150,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         X : array of shape (n, K)
             Factor values, as `transform` returns them.
         groups : array of shape (n,), optional
-            Group of each sample; those of unknown group have the mean of the levels of all.
+            Group of each sample; samples of unknown group get the mean of the levels of all groups.
 
         Returns
         -------
@@ -179,37 +179,37 @@ class MultiViewAnswers(ViewFindings, Answers):
         exposure: Any = None,
         covariates: Any = None,
     ) -> Any:
-        """All views with what is missing filled in, in data units.
+        """All views with missing entries filled, in data units.
 
-        Chances for binary views, expected counts and values of scales, the most probable level of categories
-        (`impute_proba` has all chances), whose deviation is that of whether it is right. A data frame of mixed columns
-        has its types, scales at the level nearest to what is expected. Their uncertainty is as in `transform`.
+        Probabilities for binary views, expected values of counts and scales, the most probable level of categories
+        (`impute_proba` has all probabilities; the standard deviation is that of being right). A data frame of mixed
+        columns keeps its types, with scales at the level nearest to the mean. Uncertainty is as in `transform`.
 
         Parameters
         ----------
         X : as in `fit`
-            Any subset of the views: the others are predicted whole.
+            Any subset of the views: the other views are predicted completely.
         return_std : bool
             Whether to return standard deviations of the filled entries too, 0 where observed.
         groups : array or str, optional
         coverage : float, optional
-            Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
+            Such as 0.95: also return limits that contain a missing entry with this probability, each like X.
         precision : dict of arrays, optional
             Where the model was fitted with known precisions.
         quantiles : sequence of float, optional
-            Such as (0.05, 0.95): also the quantiles of missing entries; of categories, which have no order, the most
+            Such as (0.05, 0.95): also the quantiles of missing entries; for categories, which have no order, the most
             probable level.
         n_draws : int, optional
-            Also so many completed tables, each with entries drawn given what samples show, under one draw of the
+            Also this number of completed tables, each with entries drawn given the observed ones, under one draw of the
             loadings.
         exposure : array, dict or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
         covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
-            As in `fit`, where the model was fitted with them.
+            As in `fit`, if the model was fitted with them.
 
         Returns
         -------
-        filled, or a tuple of it and what was asked for: std or (low, high), quantiles, draws
+        filled, or a tuple of it and the requested std or (low, high), quantiles, draws
             In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
             probability, draws a list of them.
         """
@@ -284,7 +284,7 @@ class MultiViewAnswers(ViewFindings, Answers):
         Returns
         -------
         dict of dict of arrays (n, C)
-            By view and column, in the order of `levels_`: of a new entry of the same sample, given all that it shows.
+            By view and column, in the order of `levels_`; for a new entry of the sample, given its observed entries.
         """
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         q, layout = self.posterior_, self.layout_
@@ -315,25 +315,25 @@ class MultiViewAnswers(ViewFindings, Answers):
     def score_samples(
         self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None, covariates: Any = None
     ) -> Array:
-        """Log density of what each sample shows.
+        """Log density of the observed entries of each sample.
 
         Parameters
         ----------
         X : dict, list, data frame, AnnData, MuData or array
             Any subset of the views, as in `fit`.
         groups : array of shape (n,) or str, optional
-            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
+            Group of each sample, or the name of a column of `.obs`; groups that are not given are inferred.
         precision : dict of arrays (n, D_m), optional
-            1 / variance of the noise of each entry, where the model was fitted with known precisions.
+            1 / variance of the noise of each entry, if the model was fitted with known precisions.
         exposure : array, dict or str, optional
-            As in `fit`, where the model was fitted with it.
+            As in `fit`, if the model was fitted with it.
         covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
-            As in `fit`, where the model was fitted with them.
+            As in `fit`, if the model was fitted with them.
 
         Returns
         -------
         array of shape (n,)
-            In nats and in data units; a bound below the log density where `score_is_bound_`.
+            In nats and in data units; a lower bound of the log density if `score_is_bound_`.
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
@@ -367,12 +367,12 @@ class MultiViewAnswers(ViewFindings, Answers):
         groups, precision, exposure, covariates : optional
             As in `score_samples`.
         sample_weight : array of shape (n,), optional
-            How often each sample counts, as in `fit`; those of `latens.read` and `latens.scan` (`weights=`) are taken.
+            How often each sample counts, as in `fit`; by default those of `latens.read` and `latens.scan` (`weights=`).
 
         Returns
         -------
         float
-            In nats per sample; the higher the better.
+            In nats per sample; higher is better.
         """
         scores = self.score_samples(X, groups, precision, exposure=exposure, covariates=covariates)
         if sample_weight is not None and isinstance(scores, np.ndarray):  # weights go by row names
@@ -380,21 +380,21 @@ class MultiViewAnswers(ViewFindings, Answers):
         return mean_score(scores, X, sample_weight)
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
-        """Draw new samples, and the factor values that made them.
+        """Draw new samples, and the factor values that they were drawn from.
 
         Parameters
         ----------
         n_samples : int
-            How many samples.
+            Number of samples.
         globals : "each" or "shared"
-            Whether each sample has its own draw of the global unknowns, or all share one.
+            Whether each sample has its own draw of the parameters, or all share one.
 
         Returns
         -------
         views : dict of arrays (n_samples, D_m), or array or data frame of mixed columns if one such was fitted
             In data units; a frame has the types and categories of the fit.
         factors : array of shape (n_samples, K)
-            The factor values that made them.
+            The factor values of the samples.
         """
         wide, codes = self._draw(n_samples, globals)
         wide, layout = contracted(self._leave(wide), self.layout_), self.layout_.as_read
@@ -403,14 +403,14 @@ class MultiViewAnswers(ViewFindings, Answers):
         return arrays if drawn is None else drawn, codes * published_codes(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features of whose variance it surely makes the largest share (by two standard errors).
+        """For each factor, the features of whose variance it explains the largest share (minus two standard errors).
 
         Parameters
         ----------
         n : int
-            How many features.
+            Number of features.
         view : str, optional
-            Of which view; of all, if not given.
+            The view; all views, if not given.
 
         Returns
         -------
@@ -433,22 +433,22 @@ class MultiViewAnswers(ViewFindings, Answers):
         min_size: int = 5,
         n_permutations: int = 10_000,
     ) -> Table:
-        """Find sets of features, such as pathways, that a factor moves more than the rest of a view.
+        """Find sets of features, such as pathways, with stronger loadings than the rest of a view.
 
         Parameters
         ----------
         sets : dict of str to lists of str, or path of a GMT file
-            Features of each set; names are compared whatever their case, and those of no view are left alone.
+            Features of each set; case is ignored in names, and names that are in no view are ignored.
         view : str, optional
-            Of which view; of all, if not given.
+            The view; all views, if not given.
         sign : {"both", "positive", "negative"}
             Whether strengths are absolute loadings, or loadings of one sign alone.
         method : {"permutation", "parametric"}
-            Strengths dealt out anew to the features, or Student's distribution: too often low below 50 features.
+            Permutations of the strengths over the features, or the t-test, whose p is too small below 50 features.
         min_size : int
-            Features of a view that a set must have.
+            Smallest number of features of a view in a set.
         n_permutations : int
-            How many deals for each size of a set; smaller p than these can show are by the tail of what they show.
+            Number of permutations for each size of a set; smaller p-values are extrapolated from the tail.
 
         Returns
         -------
@@ -482,7 +482,7 @@ class MultiViewAnswers(ViewFindings, Answers):
     def explained_(self) -> dict[str, Floats]:
         """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K).
 
-        Measurements count in units of each column's standard deviation, other views by deviance.
+        Measurements by squared error in units of the standard deviation of each column, other views by deviance.
         """
         check_is_fitted(self)
         total, single = self.deviances_.explained
@@ -505,11 +505,11 @@ class MultiViewAnswers(ViewFindings, Answers):
         Parameters
         ----------
         metadata : data frame, Series or dict of columns
-            What else is known of the samples, aligned by row name where both have names.
+            Other columns about the samples, aligned by row name if both have names.
         X : as in `fit`, optional
             The samples; those of `fit`, if not given.
         **given
-            What `transform` takes beside samples: groups, precision, exposure, covariates.
+            Other arguments of `transform`: groups, precision, exposure, covariates.
 
         Returns
         -------

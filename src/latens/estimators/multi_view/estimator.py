@@ -60,119 +60,119 @@ SAMPLE_FLOATS = 2**21  # entries of the sample that a fit starts from
 
 
 class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
-    """Explain several tables of the same samples by factors that they share, each with few features.
+    """Find factors shared by several tables of the same samples, each with few features, and their number.
 
     Parameters
     ----------
     n_components : int, optional
-        Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
+        Largest number of factors; None chooses this limit. A factor without which the bound is higher is deleted.
     likelihoods : dict of str or Likelihood, optional
         View, or column of a data frame of mixed columns, to "gaussian", "student", "bernoulli", "categorical",
         "ordinal", "poisson" or "negative-binomial"; or to an instance of one's own (`latens.likelihoods`). A dict by
-        column in place of a name splits a view by kind, as in "clinic (poisson)". What is not given is guessed from the
-        values (see `likelihoods_`).
-        "student" is for measurements with outliers: how heavy their tails are is learnt. Counts have a dispersion that
-        is learnt, which "poisson" expects to be small. Scales ("ordinal") have one loading; categories have one for
-        each level but the last, "column = level" by name.
+        column in place of a name splits a view by kind, as in "clinic (poisson)". Kinds that are not given are guessed
+        from the values (see `likelihoods_`).
+        "student" is for measurements with outliers, with learnt tails. Counts have a learnt dispersion, which is small
+        a priori with "poisson". Scales ("ordinal") have one loading; categories have one for each level but the last,
+        named "column = level".
     sparse_loadings : bool
-        Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
+        Whether loadings of a factor may be 0 (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
-        Whether a sample may go without a factor (spike and slab again). Factors are then separated one by one, which
-        costs some accuracy where they overlap.
+        Whether a factor may be absent in a sample (spike and slab). Factors are then a posteriori independent, which
+        costs some accuracy if they overlap.
     scale_views : bool
-        Whether a fit starts from views of equal weight, however many columns they have. What is learnt does not depend
-        on the unit of a view in either case.
+        Whether a fit starts from views of equal weight, for any number of columns. In either case, the result does not
+        depend on the unit of a view.
     noise_variance_prior, dispersion_prior : (float, float) or dict of them by view, optional
-        Of measurements, a noise variance in the squared units of the view; of counts, a dispersion; and how many
-        entries that is worth: 1 / variance ~ Gamma(n / 2, n variance / 2). None: as good as nothing.
+        For measurements, a noise variance in the squared units of the view; for counts, a dispersion; and its weight n,
+        in entries: 1 / variance ~ Gamma(n / 2, n variance / 2). None: almost no weight.
     loading_prior : (float, float) or dict of them by view, optional
-        The variance of a factor's loadings in the squared units of the view, and how many loadings that is worth:
+        The variance of the loadings of a factor in the squared units of the view, and its weight n, in loadings:
         v ~ Normal(0, 1 / alpha), alpha ~ Gamma(n / 2, n variance / 2).
     inclusion_prior, usage_prior : (float, float), optional
-        Chance that a feature belongs to a factor, with ``sparse_loadings``, and that a sample has it, with
-        ``sparse_factors``: Beta(a, b). None: (1, 1), flat.
+        Prior of the probability that a feature belongs to a factor, with ``sparse_loadings``, and that a sample has the
+        factor, with ``sparse_factors``: Beta(a, b). None: (1, 1), flat.
     activity_prior : (float, float), optional
-        With groups, the variance of a factor in a group and how many samples that is worth, as above. None: (1, 2).
+        With groups, the variance of a factor in a group and its weight in samples, as above. None: (1, 2).
     intercept_prior : float or dict of float by view, optional
         Variance of the levels of features in the squared units of the view: b ~ Normal(0, variance).
     covariate_prior : float or dict of float by view, optional
-        With covariates: variance of what one standard deviation of them adds to a feature, in the squared units of the
-        view. None: the variance of the feature; of log odds and logarithms of counts 6.25.
+        With covariates: prior variance of the effect of one standard deviation of a covariate on a feature, in the
+        squared units of the view. None: the variance of the feature; for log odds and logarithms of counts 6.25.
     layer, use_var : str, optional
-        Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
+        For AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that selects features.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per sample below which a fit has converged; 1,000 samples
-        and more are held to a tenth of it, 10,000 and more to a hundredth.
+        Largest number of iterations, and the gain of the bound in nats per sample below which a fit has converged; with
+        1,000 samples and more a tenth of it, with 10,000 and more a hundredth.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept. The first is principal components turned to sparse loadings, of columns as
-        they are or each in its own unit, whichever is ahead after a few iterations.
+        Number of starts; the fit with the highest bound is kept. The first is principal components rotated to sparse
+        loadings, of columns as they are or standardized, whichever has the higher bound after a few iterations.
     init : {"auto", "random"}, dict of arrays (K, D_m) or array (K, D)
-        Starts as above, only random codes, or given loadings in data units, by view or of all columns.
+        Starts as above, only random factor values, or given loadings in data units, by view or of all columns.
     moves : bool
-        Whether to try dropping factors, accepted only where the bound rises.
+        Whether to try deleting factors; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
     row_posteriors : {"auto", "keep", "recompute"}
-        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
-        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
-        cluster. Rows in memory are kept in any case.
+        For rows that are read in blocks: whether the posterior of each row is stored from pass to pass (in memory, and
+        beyond 32 MB in a scratch file), or computed again, which needs no storage but more time. "auto" stores it,
+        except on a cluster. For rows in memory it is always stored.
 
     Attributes
     ----------
     components_ : dict of arrays (K, D_m)
-        Loadings in the units of each view; of logits for binary views and levels, of logarithms for counts.
+        Loadings in the units of each view; on logits for binary views and levels, on logarithms for counts.
     inclusion_ : dict of arrays (K, D_m)
-        Probability that a feature belongs to a factor; of counts too low: see `inclusion_probabilities`.
+        Probability that a feature belongs to a factor; too low for counts: see `inclusion_probabilities`.
     intercepts_ : dict of arrays (G, D_m)
-        Level of each feature in each group, of a sample with average covariates; of counts, the logarithm of its mean.
+        Level of each feature in each group, for a sample with average covariates; for counts, the log of the mean.
     covariate_coefficients_ : dict of arrays (C, D_m)
-        With covariates: what a unit of each adds to a feature, in the units of each view; of logits for binary views,
-        of logarithms for counts. Rows are `covariate_names_`; one that those before it determine has 0.
+        With covariates: effect of one unit of each on a feature, in the units of each view; on logits for binary views,
+        on logarithms for counts. Rows are `covariate_names_`; one that is determined by those before it has 0.
     covariate_names_ : tuple of str
-        Names of covariates; of labels "column = level", against the first level.
+        Names of covariates; for labels "column = level", against the first level.
     noise_variance_ : dict of arrays (D_m,)
-        Of Gaussian views; of views with outliers the square of the noise's scale, its variance times (nu - 2) / nu.
+        For Gaussian views; for "student" views the squared scale of the noise, its variance times (nu - 2) / nu.
     tails_ : dict of float
-        With outliers: degrees of freedom nu of the noise of each such view; the fewer, the heavier its tails.
+        For "student" views: degrees of freedom nu of the noise of each view; the fewer, the heavier its tails.
     thresholds_ : dict of dict of arrays
-        With scales, by view and column: a level is at most the first, the second, and so on with the chance
-        sigmoid(threshold - eta), eta being intercept plus loadings times factors.
+        For scales, by view and column: the probability of at most the first level, the second, and so on is
+        sigmoid(threshold - eta), where eta is intercept plus loadings times factors.
     dispersion_ : dict of arrays (D_m,)
-        With counts: variance of the rate over its squared mean, given the factors; of log-normal noise its logarithm's.
+        For counts: variance of the rate over its squared mean, given the factors; for log-normal noise that of the log.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     levels_ : dict
-        Levels of the columns of categories and scales, and of columns of yes and no of a data frame what is 0 and what
-        is 1, by view and column, in the order of their numbers.
+        Levels of categories and scales, and words for 0 and 1 of yes/no columns of a data frame, by view and column, in
+        the order of their numbers.
     variance_explained_ : Table
-        Share of each view, by group, that each factor explains, and all ("total"); by deviance but for measurements.
+        Share of each view and group explained by each factor and by all ("total"); by deviance except for measurements.
     explained_ : dict of arrays
         The same as arrays: "total" (G, M) and "per_factor" (G, M, K), for G groups and M views.
     scores_ : array (n, K)
         Factor values of the samples of `fit`.
     row_names_ : tuple of str, or None
-        Names of those samples, where tables had some; of data frames without names, their numbers.
+        Names of those samples, if tables had names; for data frames without names, their numbers.
     group_of_ : array of int (n,)
         Number of the group of each of them.
     activity_ : array (G, K)
-        With groups: variance of each factor in each of them, 1 on average over all samples.
+        With groups: variance of each factor in each group, 1 on average over all samples.
     layout_ : Layout
         Names of views, features and groups, in the order of the fit.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, share_, score_is_bound_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Examples
     --------

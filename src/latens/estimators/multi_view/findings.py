@@ -68,27 +68,27 @@ class ViewFindings:
         return {"intercepts": self.layout_.groups, "covariate_coefficients": covariates}
 
     def inclusion_probabilities(self, X: Any, **fit_params: Any) -> dict[str, Floats]:
-        """How probable it is that each feature belongs to each factor, asked of the rows anew.
+        """Probability that each feature belongs to each factor, computed again from the samples of the fit.
 
-        `inclusion_` is what the fit itself believes: of counts it says too little, since the fit bounds their
-        likelihood by one that is several times as narrow. Here codes and loadings are drawn one given the other from
-        where the fit ended, a few hundred times, so that what is not known of axes, codes, sizes of loadings and the
-        share of features that belong to a factor is counted, too: a few tenths of a second, a second for yes/no
-        entries. In tables of more than some hundred thousand entries, and of weighted samples, each feature is judged
-        by itself instead, by its likelihood and by factor values that it had no part in, with axes as they are. Of a
-        factor that the samples do not show, it is the share of features that it may have unseen.
+        `inclusion_` is the probability in the fit itself: it is too low for counts, whose likelihood the fit bounds by
+        a parabola that is several times as narrow. Here factor values and loadings are drawn given each other, in a
+        few hundred sweeps from the fit, so that the uncertainty of axes, factor values, sizes of loadings and of the
+        share of features in a factor is included: a few tenths of a second, a second for yes/no entries. In tables
+        with more than some hundred thousand entries, and for weighted samples, each feature is judged by itself
+        instead, by its likelihood and by factor values computed without this feature, with axes as in the fit. For a
+        factor that the samples do not show, it is the share of features that the factor may have without being seen.
 
         Parameters
         ----------
         X : as given to `fit`
             The same samples.
         **fit_params
-            What `fit` was given besides X, such as `groups` or `sample_weight`.
+            Other arguments of `fit`, such as `groups` or `sample_weight`.
 
         Returns
         -------
         dict of ndarray
-            (K, D_m) by view, like `inclusion_`. Of Student's t, and where every feature belongs to every factor, they
+            (K, D_m) by view, like `inclusion_`. For "student" views, and if every feature belongs to every factor, they
             are those of the fit.
         """
         check_is_fitted(self)
@@ -134,8 +134,8 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
     if narrow and len(layout.views) > 1 and not (by_kind or are_kinds(layout.views)):
         warn(
             OneFeatureViews(
-                f"view(s) {listed(narrow)} have one feature each: a factor that is that feature explains all of it, "
-                "and views count alike.",
+                f"view(s) {listed(narrow)} have one feature each: a factor that equals this feature "
+                "explains the whole view, and all views count alike.",
                 "Put the feature into another view, or leave it out and ask `associate` about it afterwards.",
             )
         )
@@ -251,8 +251,8 @@ def doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> N
                     continue
                 warn(
                     FollowsTotals(
-                        f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
+                        f"factor {factor} almost equals the row totals of view {view.name!r} (correlation above "
                         f"{TOTALS}): how much was measured in each sample, rather than what.",
-                        "Divide the rows of the view by their size factors, or take it for what it is.",
+                        "Divide the rows of the view by their size factors, or interpret the factor as the total.",
                     )
                 )

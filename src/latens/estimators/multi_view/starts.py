@@ -53,6 +53,7 @@ ITERATIONS_OF_TRIAL = 15  # iterations on the sample after which the better of t
 SHARE_OF_TRIALS = 3  # a trial takes no more than one in so many of the iterations that a fit may take
 ITERATIONS_AFTER_DELETION = 5  # iterations after factors were deleted, before what is left is judged
 NATS_AHEAD = 10.0  # nats by which a start is ahead of another that may still end higher
+NATS_BEHIND = 60.0  # nats by which one with another number of factors is behind and may still end higher
 CORRELATION_OF_SAME = 0.9  # correlation from which two views have found the same factor
 LEAST_MEAN_SQUARE = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 START_UNCERTAINTY = 1e-2  # uncertainty of a start's loadings, as a share of their variance
@@ -162,7 +163,8 @@ def first_starts(
     """From principal directions of all views together, what gets higher soon; then from what each view has alone.
 
     The second only of several views, and where it is plainly ahead without factors that do not pay: not every lead
-    lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too.
+    lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too, and
+    other numbers of factors that are not far behind follow.
     """
     working = Working(model, sample)
     together = principal_starts(working, k, rng, alike, fewer=fewer)
@@ -175,21 +177,51 @@ def first_starts(
     fits = ascend_all([*together, *by_view], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
-    fits = [highest(fits[:n]), *fits[n:]]
-    paying = [_without_losing(model, sample, fit, min(ITERATIONS_AFTER_DELETION, steps)) for fit in fits]
+    tried, fits = fits[:n], [highest(fits[:n]), *fits[n:]]
+    steps = min(ITERATIONS_AFTER_DELETION, steps)
+    paying = [_without_losing(model, sample, fit, steps) for fit in fits]
     reached = [fit.elbo for fit in paying]
     best = int(np.argmax(reached))
     chosen = [0, best] if reached[best] > reached[0] + NATS_AHEAD else [0]
-    return [cast("MultiViewPosterior", (paying if drop else fits)[i].state.q) for i in chosen]
+    found = [(paying if drop else fits)[i] for i in chosen]
+    others = _of_other_numbers(model, sample, tried, found, steps) if drop else []
+    return [cast("MultiViewPosterior", fit.state.q) for fit in (*found, *others)]
 
 
 def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
     fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
-    if fewer is None:
-        return fit
+    return fit if fewer is None else _with_only(model, sample, fit, fewer.of, steps)
+
+
+def _of_other_numbers(
+    model: MultiView, sample: Rows, tried: Sequence[Fit], found: Sequence[Fit], steps: int
+) -> list[Fit]:
+    """Of tries that are not far behind, the highest of each number of factors that no start found so far has.
+
+    Of few samples fewer factors are ahead at first: they settle in a few iterations, while factors of columns that go
+    closely together rise over dozens, and would be given up as not paying. Only those that are dead are gone.
+    """
+    least = max(fit.elbo for fit in found) - NATS_BEHIND
+    numbers, others = {fit.state.q.n_components for fit in found}, []
+    living = [_without_dead(model, sample, fit, steps) for fit in tried]
+    for fit in sorted(living, key=lambda fit: -fit.elbo):
+        if fit.elbo > least and fit.state.q.n_components not in numbers:
+            numbers.add(fit.state.q.n_components)
+            others.append(fit)
+    return others
+
+
+def _without_dead(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
+    """The fit once factors that would not be published are gone, or as it is where that is higher."""
+    keep = np.flatnonzero(model.importance(cast("MultiViewPosterior", fit.state.q), fit.state.stats) > 0)
+    return fit if len(keep) in (0, fit.state.q.n_components) else _with_only(model, sample, fit, keep, steps)
+
+
+def _with_only(model: MultiView, sample: Rows, fit: Fit, keep: Index, steps: int) -> Fit:
+    """The fit once it has gone on with these factors alone, or as it is where that is higher."""
     codes = _codes_so_far(fit)
-    start = State(fewer.q, None, (codes.only(fewer.of),) if isinstance(codes, JointCodes) else None)
+    start = State(fit.state.q.only(keep), None, (codes.only(keep),) if isinstance(codes, JointCodes) else None)
     return highest([fit, _try(model, sample, steps, start, None)])
 
 

@@ -38,82 +38,81 @@ KINDS = ("auto", "heavy-tailed", "sub-gaussian")
 
 
 class NoisyICA(VariationalTransformer):
-    """Separate independent sources that several sensors hear together, each sensor under noise of its own.
+    """Find independent sources that several sensors measure together, each sensor with its own noise.
 
     Parameters
     ----------
     n_components : int, optional
-        Number of sources, at most that of columns; with ``prior="ard"`` an upper bound, and None chooses that bound.
+        Number of sources, at most that of columns; with ``prior="ard"`` an upper limit, and None chooses this limit.
     prior : {"ard", "ml"}
         Variational Bayes with relevance determination, which finds the number of sources; or point estimates.
     fit_intercept : bool
-        Whether each sensor has a mean of its own instead of 0.
+        Whether each sensor has its own mean instead of 0.
     sources : {"auto", "heavy-tailed", "sub-gaussian"}
         Distribution of the sources: Student-t, whose degrees of freedom are learnt; two levels, for sources with
         lighter tails than a Gaussian; "auto" chooses for each source by the bound.
     covariance : {"full", "diagonal", "scale-mixture"}
-        Posterior of a row's sources: joint, or independent (mean field), which knows heavy tails only and learns
-        slowly where noise is low. "scale-mixture" is independent, too, but holds each source together with its scale,
-        q(z_k, u_k): tails are then learnt as they are where noise is high, at ten times the cost, while "full" finds
-        the mixing better.
+        Posterior of the sources of a row: joint, or independent (mean field), which has heavy tails only and converges
+        slowly if noise is low. "scale-mixture" is independent, too, but with a joint posterior q(z_k, u_k) of each
+        source and its scale: tails are then estimated correctly under strong noise, at ten times the cost, while
+        "full" estimates the mixing better.
     noise_variance_prior : (float or array (D,), float), optional
-        A noise variance in data units, or one for each sensor, and how many entries that is worth: 1 / variance
-        ~ Gamma(n / 2, n variance / 2).
-        None: the variance of the data, worth next to nothing.
+        A noise variance in data units, or one for each sensor, and its weight n, in entries: 1 / variance
+        ~ Gamma(n / 2, n variance / 2). None: the variance of the data, with almost no weight.
     loading_prior : (float, float), optional
-        The variance of a source's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
-        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        The variance of the loadings of a source over that of the noise, and its weight n, in loadings: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, with almost no weight.
         Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+        Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
-        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
+        Seconds after which a fit ends with the best state so far, and with a warning; None: no limit.
     n_init : int
-        Starts; the highest bound is kept. The first is factor analysis turned by FastICA, by two
-        contrasts where these differ, others are turned at random.
+        Number of starts; the fit with the highest bound is kept. The first is factor analysis rotated by
+        FastICA, with two contrasts if their results differ; other starts are rotated at random.
     init : {"auto", "random"} or array of shape (K, D)
-        Starts as above, only random turns, or a given transposed mixing matrix in data units.
+        Starts as above, only random rotations, or a given transposed mixing matrix in data units.
     moves : bool
-        Whether to try deleting sources and changing their distribution, accepted only where the bound rises.
+        Whether to try deleting sources and changing their distribution; accepted only if the bound rises.
     prune : bool
-        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
+        Whether unneeded components are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
     learning_method : {"batch", "online"}
-        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
-        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
-        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+        Whether every iteration uses all rows, or parameters are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the largest number of passes, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is the bound for all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     forget : float
-        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
-        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
+        For streams (`partial_fit`) whose distribution changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to these rows. 0: all rows count. `fit` gives every row the same weight.
     row_posteriors : {"auto", "keep", "recompute"}
-        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
-        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
-        cluster. Rows in memory are kept in any case.
+        For rows that are read in blocks: whether the posterior of each row is stored from pass to pass (in memory, and
+        beyond 32 MB in a scratch file), or computed again, which needs no storage but more time. "auto" stores it,
+        except on a cluster. For rows in memory it is always stored.
 
     Attributes
     ----------
     mixing_ : array (D, K)
-        What a source of unit variance adds to each sensor, in data units; the strongest source first, the largest
-        entry of each positive.
+        Contribution of a source of unit variance to each sensor, in data units; the strongest source first, the largest
+        entry of each source positive.
     unmixing_ : array (K, D)
-        From sensors less `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
+        Maps sensors minus `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
     components_ : array (K, D)
-        `unmixing_`, as in scikit-learn's FastICA; it was the transpose of `mixing_` in the release before.
+        `unmixing_`, as in scikit-learn's FastICA; it was the transpose of `mixing_` in the previous release.
     tails_ : array (K,)
         Degrees of freedom of each source; infinite for Gaussian (20 and more) and sub-Gaussian ones.
     levels_ : array (K,)
-        Where the two levels of a sub-Gaussian source lie, -level and level; 0 for heavy-tailed sources.
+        The two levels of a sub-Gaussian source are -level and level; 0 for heavy-tailed sources.
     noise_variance_ : array (D,)
     mean_ : array (D,)
     share_ : array (K,)
-        Share of the model's variance that each source makes.
+        Share of the variance of the model that comes from each source.
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each source's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
-        As in every estimator; the reference describes them once.
+        As in every estimator; the reference describes them.
 
     Examples
     --------
@@ -200,8 +199,8 @@ class NoisyICA(VariationalTransformer):
         return_std : bool
             Whether to return standard deviations, too.
         out : path, optional
-            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
-            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+            A folder to which the results are written as Parquet files, one for each block of X, with row names or
+            numbers; existing files are not computed again. The path is returned. Needs pyarrow.
 
         Returns
         -------
@@ -247,7 +246,7 @@ class NoisyICA(VariationalTransformer):
         Parameters
         ----------
         n_samples : int
-            How many rows.
+            Number of rows.
         globals : "each" or "shared"
             Whether each row has its own draw of the global unknowns, or all share one.
 

@@ -67,29 +67,29 @@ MATRICES = 4  # of D x D at once, while one is made
 
 
 class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookView, BaseEstimator):
-    """Predict a number from a weighted sum of columns, and know how sure the weights and predictions are.
+    """Predict a number from a weighted sum of columns, with the uncertainty of weights and predictions.
 
     Parameters
     ----------
     weight_precision : float, "evidence" or "gamma"
         Prior precision of the weights, 1 over the variance of each: given, chosen to maximise the evidence, or with a
-        Gamma posterior. It is one number for all weights, in the units of the columns, so that other units of single
-        columns give another answer: where they have nothing in common, `standardize`.
+        Gamma posterior. It is one number for all weights, in the units of the columns, so that the result depends on
+        the units of single columns: if they have no common unit, use `standardize`.
     noise_precision : float, "evidence", "gamma" or "variance"
         Precision of the noise, 1 over its variance, likewise. "variance" is 1 / Var(y), which ignores the fit and is
-        far too small where the columns explain anything; it is there to reproduce others' work.
+        far too small if the columns explain part of y; it exists to reproduce published results.
     weight_variance_prior, noise_variance_prior : (float, float), optional
-        With "gamma": a variance in data units and how many weights, or rows, that is worth; 1 / variance
-        ~ Gamma(n / 2, n variance / 2). None: what the data suggest, worth next to nothing; where precisions are
+        With "gamma": a variance in data units and its weight n, in weights or rows; 1 / variance
+        ~ Gamma(n / 2, n variance / 2). None: a variance from the data, with almost no weight; where precisions are
         integrated out, the half-Cauchy and 1 / precision of docs/models/linear_regression.md.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
     standardize : bool
-        Whether the prior is that of weights per standard deviation of a column, so that no column counts for less
-        because of its unit. Weights, intervals and predictions are in data units all the same; `weight_precision`,
-        `weight_variance_prior` and `weight_precision_` are then those of weights per standard deviation.
+        Whether the prior is for weights per standard deviation of a column, so that the unit of a column does not
+        matter. Weights, intervals and predictions are still in data units; `weight_precision`,
+        `weight_variance_prior` and `weight_precision_` are then for weights per standard deviation.
     max_iter, tol : int, float
-        Iterations at most where "gamma" is asked for, and the gain of the bound in nats per row that ends them.
+        With "gamma": largest number of iterations, and the gain of the bound in nats per row below which they end.
     max_time : float, optional
         Seconds after which these iterations end with the best state so far, and a warning; None: no limit.
     random_state : int, RandomState, Generator or None
@@ -104,33 +104,32 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         mixture of Student-t distributions; this is the standard deviation of the Normal with the same central 95 %
         interval, so that it is finite from two rows on.
     coef_covariance_ : array (D, D)
-        With `coef_std_` on its diagonal, squared, and the correlations of the same posterior. Made when it is asked
-        for, and refused where memory is too small for it.
+        With `coef_std_` on its diagonal, squared, and the correlations of the same posterior. Computed on
+        first access, and refused if memory is too small for it.
     intercept_ : float
-        Expected target where all columns are 0, in the unit of y.
+        Expected target if all columns are 0, in the unit of y.
     weight_precision_, noise_precision_ : float
-        In the units of the data, but for `standardize`; posterior means with "gamma". They are alpha and beta of the
-        source document;
-        scikit-learn's BayesianRidge calls them `lambda_` and `alpha_`.
+        In the units of the data, except with `standardize`; posterior means with "gamma". The source document calls
+        them alpha and beta, scikit-learn's BayesianRidge `lambda_` and `alpha_`.
     column_spread_ : array (D,)
         Standard deviations of the columns, of all rows seen.
     elbo_ : float
-        The log evidence, all constants in; with "gamma" its lower bound.
+        The log evidence with all constants; with "gamma" a lower bound of it.
     elbo_history_ : array (n_iter,)
         The bound after each iteration.
     trace_ : tuple of Iteration
-        What was known at each iteration.
+        The record of each iteration.
     n_iter_ : int
-        Iterations; 1 where the evidence has a closed form.
+        Number of iterations; 1 if the evidence has a closed form.
     converged_ : bool
         Whether the gain of the bound fell below `tol`.
     posterior_ : RegressionPosterior
-        Mean and covariance of the weights, in the units of the model; of fewer rows than columns, variances along the
-        directions that rows span and in all others.
+        Mean and covariance of the weights, in the units of the model; with fewer rows than columns, variances along the
+        directions that the rows span and in all others.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : array of str (D,)
-        Their names, where X had some.
+        Their names, if X had names.
     warnings_ : list of WarningRecord
         Code, message and remedy of each warning of the fit.
 

@@ -144,7 +144,7 @@ class RegressionUncertainty:
         X : array of shape (n, D), optional
             The rows of the fit; other rows are refused. They are not needed: the fit keeps their sums, which suffice.
         level : float
-            The probability an interval is meant to hold.
+            Nominal coverage of the intervals.
         method : "auto", "response", "gibbs" or "mean-field"
             All but the last integrate out the precisions that were not given, which leaves mixtures of Student-t
             distributions; "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is
@@ -288,7 +288,7 @@ class RegressionUncertainty:
             raise ValueError(
                 f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}; or its columns "
                 "have other sums of squares and products. Give X and sample_weight as given to fit, or neither: the "
-                "sums of the fit tell all."
+                "sums of the fit suffice."
             )
 
 

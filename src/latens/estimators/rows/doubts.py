@@ -76,8 +76,8 @@ def doubt_empty(
         names = [str(row) if row_names is None else row_names[row] for row in empty]
         warn(
             EmptyRows(
-                f"{len(empty)} of {len(rows)} {rows_are} show nothing: {listed(names)}. They teach nothing, and "
-                f"{answer}.",
+                f"{len(empty)} of {len(rows)} {rows_are} have no observed value: {listed(names)}. "
+                f"The fit ignores them, and {answer}.",
                 remedy,
             )
         )
@@ -286,7 +286,7 @@ def _tell_pairs(pairs: list[tuple[int, int]], how: str, names: Sequence[str], co
     rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
     warn(
         EqualColumns(
-            f"columns {named}{rest} {how}: what they share counts twice, and may look like a component of its own.",
+            f"columns {named}{rest} {how}: what they share counts twice, and may appear as a separate component.",
             f"Keep one of each: {_without([b for _, b in pairs[:5]], names, container)}.",
         )
     )
@@ -323,7 +323,7 @@ def _doubt_repeated(rows: Rows, part: Floats, container: str) -> None:
     warn(
         RepeatedRows(
             f"{how_many} rows are copies of others: every copy counts as another observation, so that "
-            "there may be too many components, and all is surer than it should be.",
+            "there may be too many components, and standard deviations are too small.",
             f"If they are the same observations, keep one of each: {once}; or give each a sample_weight of 1 over "
             "their number.",
         )
@@ -396,8 +396,8 @@ def _doubt_levels(part: Floats, names: Sequence[str]) -> None:
         warn(
             FewValues(
                 f"column {str(name)!r} has only {n_levels} distinct values{also}: a normal cluster fits each of them "
-                "closely, so that clusters may count values.",
-                "Leave such columns out, give binary ones to latens.BernoulliMixture, or take a model of columns of "
+                "closely, so that each value may become a cluster.",
+                "Leave such columns out, give binary ones to latens.BernoulliMixture, or use a model for columns of "
                 "any kind, latens.LatentClassAnalysis.",
             )
         )

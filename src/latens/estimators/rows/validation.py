@@ -144,7 +144,7 @@ def doubt_weights(rows: Rows) -> None:
         warn(
             WeightsTooLarge(
                 f"sample_weight adds up to {rows.n:g}, {rows.n / len(rows):.0f} times the {len(rows)} rows, and "
-                f"weights are counts: this is learnt from as if there were {rows.n:g} rows.",
+                f"weights are counts: the fit has the certainty of {rows.n:g} rows.",
                 "If they are survey weights, weigh rows and do not count them: pass sample_weight=w / w.mean().",
             ),
             once=True,
@@ -157,8 +157,8 @@ def doubt_weights(rows: Rows) -> None:
     effective = rows.n * (rows.n / float(np.sum(weight**2)))
     warn(
         WeightsTooSmall(
-            f"sample_weight adds up to {rows.n:g} over {len(rows)} rows, and weights are counts: this is learnt from "
-            f"as if there were {rows.n:g} rows.",
+            f"sample_weight adds up to {rows.n:g} over {len(rows)} rows, and weights are counts: the fit has "
+            f"the certainty of {rows.n:g} rows.",
             f"If they are shares or survey weights, they are worth about {effective:.0f} rows: pass "
             "sample_weight=w * (w.sum() / (w**2).sum()).",
         )

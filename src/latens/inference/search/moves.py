@@ -113,6 +113,7 @@ def improve(
     over: Callable[[], bool] | None = None,
     exact: Callable[[Any], bool] | None = None,
     slow: bool = False,
+    least_alike: float = 0.0,
     journal: Record = UNRECORDED,
     rng: np.random.Generator | None = None,
 ) -> Fit:
@@ -121,19 +122,21 @@ def improve(
     A candidate ascends on all rows before it is judged: for `n_steps` iterations, and a `Removal` until it settles,
     unless it stays far below. With `screens`, ascents over a sample, only candidates that rise in one of them are tried
     on all rows: most do not, and trials are what takes the time. Candidates from `rare`, made for rows that are rare in
-    a sample, are tried without. With `looseness`, nats
-    that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
-    component is not given up because a bound is loose about it.
+    a sample, are tried without. With `looseness`, nats that the bound of a posterior is known to miss, the bound must
+    still rise when they are added to both sides: a component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
     candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
     slow ascents, as with missing entries, do not end the search half way. Where they are known to be `slow`, as many
     components as before must gain `tol` in each iteration of the trial, or they are those of the fit a little further
-    on. With `again`, which gives candidates in another order for a fit whose last move left as many components or more,
-    moves that take some out go on before the fit settles. Rounds that were finished answer from the `journal`; `rng` is
-    what candidates are drawn with.
+    on; where leaps follow, which find that sooner, they must gain `least_alike` nats in all. With `again`, which gives
+    candidates in another order for a fit whose last move left as many components or more, moves that take some out go
+    on before the fit settles. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn
+    with.
     """
-    first_better = partial(_first_better, rare, ascent, screens, n_steps, tol, looseness, over, slow, journal)
+    first_better = partial(
+        _first_better, rare, ascent, screens, n_steps, tol, looseness, over, slow, least_alike, journal
+    )
     propose = candidates
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
@@ -197,6 +200,7 @@ def _first_better(
     looseness: Callable[[Any], float] | None,
     over: Callable[[], bool] | None,
     slow: bool,
+    least_alike: float,
     journal: Record,
     candidates: Callable[[State], Iterator[Any]],
     fit: Fit,
@@ -211,8 +215,8 @@ def _first_better(
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
         trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
-        alike = slow and trial.state.q.n_components == fit.state.q.n_components
-        margin = least * (len(trial.trace) if alike else 1)
+        alike = trial.state.q.n_components == fit.state.q.n_components
+        margin = max(least * len(trial.trace) if slow else least, least_alike) if alike else least
         if trial.elbo > fit.elbo + margin and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):

@@ -63,6 +63,7 @@ NATS_OF_CODES = 1.0  # for each row, that a bound may owe to codes which rows do
 MOST_SETTLED = 3  # times that leaps and moves take turns
 MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
+LEAST_ALIKE = 0.5  # nats that a move gains which keeps the number of components, where leaps follow: they find less
 ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
 N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows, and that others have to get above it
 # for each row, that a search with more components may be behind the last one when it has too many no more
@@ -485,6 +486,7 @@ class Search:
             over=self.over,
             exact=self.model.exact_local,
             slow=self.slow,
+            least_alike=LEAST_ALIKE if self.settles else 0.0,
             journal=self.journal,
             rng=rng,
         )

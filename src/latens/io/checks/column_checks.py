@@ -29,7 +29,7 @@ def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n
     kinds, mixed, learnt = attributes.get("columns_"), model.clusters, state.q.clusters
     has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
     if any(has_kinds) != all(has_kinds):
-        raise FileRefused("it tells of kinds of columns in one place and not in another.")
+        raise FileRefused("it has kinds of columns in one place and not in another.")
     if kinds is not None and isinstance(mixed, MixedColumns):
         _check_kinds(kinds, mixed, learnt, n_features)
         n_base = sum(part.n_base for part in mixed.parts.values() if isinstance(part, Counts))
@@ -59,14 +59,14 @@ def _check_kinds(kinds: ColumnKinds, mixed: MixedColumns, learnt: MixedColumns, 
     if len(kinds.names) != n_features or len(set(kinds.names)) < n_features:
         raise FileRefused(f"columns_ does not name each of {n_features} columns.")
     if mixed.columns != kinds.places or learnt.columns != mixed.columns:
-        raise FileRefused("its model, its posterior and columns_ tell of different kinds of columns.")
+        raise FileRefused("its model, its posterior and columns_ have different kinds of columns.")
     sizes = {
         kind: (tuple(len(kinds.levels[d]) for d in at), kind == "ordinal", False)
         for kind, at in kinds.places.items()
         if kind in ("categorical", "ordinal")
     }
     if _levels(mixed) != sizes or _levels(learnt) != sizes:
-        raise FileRefused("its model, its posterior and columns_ tell of different levels.")
+        raise FileRefused("its model, its posterior and columns_ have different levels.")
 
 
 def _levels(mixed: MixedColumns) -> dict[str, tuple[tuple[int, ...], bool, bool]]:

@@ -62,9 +62,9 @@ def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n
     if len(set(names)) < len(names) or not names or min(map(len, layout.features), default=0) < 1:
         raise FileRefused("its views are none, or not all different, or without columns.")
     if names != layout.views or [(view.start, view.stop) for view in model.views] != ends:
-        raise FileRefused("its model and its layout tell of different views or columns.")
+        raise FileRefused("its model and its layout have different views or columns.")
     if layout.precise != tuple(view.name for view in model.views if view.knows_precision):
-        raise FileRefused("its model and its layout tell of different known precisions.")
+        raise FileRefused("its model and its layout have different known precisions.")
     for view in model.views:
         if not view.precision_unit > 0:
             raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
@@ -75,9 +75,9 @@ def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n
         raise FileRefused(f"its layout has {len(layout.groups)} group(s) and its model {model.n_groups}.")
     for part in (state.q, state.stats):
         if tuple(part.views) != names:
-            raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
+            raise FileRefused(f"its {type(part).__name__} and its model have different views.")
     if tuple(view.name for view in model.views if view.exposed) != layout.exposed:
-        raise FileRefused("its model and its layout tell of different exposures.")
+        raise FileRefused("its model and its layout have different exposures.")
     for view, counts in layout.usual_counts.items():
         width = len(layout.features[names.index(view)]) if view in layout.exposed else 0
         if len(counts) != width or not all(0 < count < np.inf for count in counts):

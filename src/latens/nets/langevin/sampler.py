@@ -68,7 +68,7 @@ class Secants:
         """
         d = len(self.steps)
         if self.n < 2 * d:
-            raise ValueError(f"{self.n} steps cannot tell the curvature of {d} weights; take at least {2 * d}.")
+            raise ValueError(f"{self.n} steps are too few for the curvature of {d} weights; use at least {2 * d}.")
         slope = np.linalg.solve(self.steps, self.rises)
         values, vectors = np.linalg.eigh(0.5 * (slope + slope.T))
         curvature = (vectors * np.maximum(np.abs(values), max(least, LEAST_CURVATURE * values[-1]))) @ vectors.T

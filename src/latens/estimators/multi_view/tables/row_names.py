@@ -240,8 +240,8 @@ def group_numbers(
         warn(
             UnknownGroups(
                 f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their "
-                "samples are taken to be of whichever group suits them best;",
-                "fit all groups at once to tell them apart.",
+                "samples are assigned to the most probable group;",
+                "fit all groups together to distinguish them.",
             )
         )
     return np.array([-1.0 if label is None else at.get(label, -1.0) for label in given]), known
