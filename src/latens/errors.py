@@ -47,6 +47,7 @@ __all__ = [
     "OneFeatureViews",
     "OrderAssumed",
     "RepeatedRows",
+    "RowOfSums",
     "RowsByPlace",
     "RowsOfFit",
     "SourcesTooLight",
@@ -236,6 +237,10 @@ class LittleMemory(LatensWarning):
 
 class MissingCodes(LatensWarning):
     """A column repeats an extreme number such as -999, which may be a code for a missing value."""
+
+
+class RowOfSums(LatensWarning):
+    """The last row of a table is the sum of the others, as spreadsheets have it: it is no row of the data."""
 
 
 class MixedNumbers(LatensWarning):

@@ -150,3 +150,34 @@ def test_stability_is_told_on_the_page_where_asked_for(home: Path) -> None:
 def test_causes_have_noise_by_column_as_where_they_were_chosen(numbers: Path) -> None:
     done("fit", numbers, "--model", "binary-factors", "-k", "2", "--report", "none", "--out", "m.latens")
     assert np.shape(latens.load("m.latens").noise_variance_) == (3,)
+
+
+def baskets_of_three_kinds(folder: Path) -> tuple[Path, Path]:
+    """The same baskets as lists of items and as a table of 0 and 1."""
+    rng = np.random.default_rng(0)
+    kinds = [["bread", "milk", "butter"], ["beer", "chips", "salsa"], ["wipes", "diapers", "talc"]]
+    on = rng.random((40, 3)) < 0.4
+    on[~on.any(axis=1), 0] = True
+    baskets = np.repeat(on, 3, axis=1) & (rng.random((40, 9)) < 0.95)
+    items = [item for kind in kinds for item in kind]
+    lines = [",".join(item for item, is_in in zip(items, row, strict=True) if is_in) or "bread" for row in baskets]
+    table = [",".join("1" if item in line.split(",") else "0" for item in items) for line in lines]
+    (folder / "lists.csv").write_text("\n".join(lines))
+    (folder / "table.csv").write_text("\n".join([",".join(items), *table]))
+    return folder / "lists.csv", folder / "table.csv"
+
+
+def test_structures_are_tried_on_lists_of_items_as_on_their_table_of_0_and_1(tmp_path: Path) -> None:
+    lists, table = (choose("auto", read(path), None) for path in baskets_of_three_kinds(tmp_path))
+    assert lists == table
+    assert "cells could be hidden and scored" in lists.why
+
+
+@pytest.mark.parametrize("model", ["multi-view", "latent-classes"])
+def test_items_keep_their_names_in_models_that_take_no_sparse_rows(model: str, tmp_path: Path) -> None:
+    (lists, _), out = baskets_of_three_kinds(tmp_path), tmp_path / "lists.latens"
+    found = done("fit", lists, "--model", model, "-k", "3", "--out", out, "--report", "none", "--max-iter", "9").stdout
+    assert "salsa" in found
+    assert "yes_no_" not in found
+    assert "x7" not in found
+    assert "salsa" in done("impute", out, lists).stdout.splitlines()[0]

@@ -346,7 +346,7 @@ def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.Mo
     lines = [",".join(item for j in range(3) if rng.random() < 0.4 for item in sets[j]) for _ in range(150)]
     Path("baskets.csv").write_text("\n".join(line or "water,tea,salt,rice,oil,flour,eggs" for line in lines))
     result = done("fit", "baskets.csv", "--report", "none", "--model", "noisy-or", "-k", "5", "--max-iter", "60")
-    assert "lists of" in result.stdout
+    assert "lists, of" in result.stdout
     assert "causes found" in result.stdout
     Path("new.csv").write_text("milk,bread\nbeer,nuts,wine\n")
     assert "and" not in done("transform", "baskets.latens", "new.csv").stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from latens.cli.terminal.remedies import in_options
-from tests.cli.commands import done
+from tests.cli.commands import call, done
 
 
 def test_names_of_views_with_blanks_are_quoted() -> None:
@@ -31,6 +31,22 @@ def test_weights_and_copies_are_mended_in_the_file(numbers: Path) -> None:
     plain = done("fit", "w.csv", "--drop", "w", "--model", "gaussian-mixture", "-k", "1", "--report", "none").stdout
     assert "keep one of each in the file; or give each, in a column for --weights, 1 over their number." in plain
     assert not {"sample_weight", "drop_duplicates"} & set(re.findall(r"\w+", said + plain))
+
+
+def test_what_is_refused_is_said_in_options_too(numbers: Path) -> None:
+    head, *lines = numbers.read_text(encoding="utf-8").splitlines()
+    rows = [f"{line},{i - 2}" for i, line in enumerate(lines)]
+    Path("w.csv").write_text("\n".join([f"{head},w", *rows]), encoding="utf-8")
+    fit = ("--model", "gaussian-mixture", "-k", "1", "--report", "none")
+    assert call("fit", "w.csv", "--weights", "w", *fit).stderr.splitlines()[-1] == (
+        "Error: the column of --weights holds 2 negative value(s), such as -2, and weights say how often a row counts; "
+        "give 0 to a row that is to be left out."
+    )
+    Path("half.csv").write_text("\n".join([head, *lines[:50]]), encoding="utf-8")
+    for file in ("half.csv", numbers):
+        done("fit", file, *fit, "--out", Path(file).with_suffix(".latens"))
+    refused = call("compare", "half.latens", numbers.with_suffix(".latens")).stderr
+    assert "give --data FILE with rows that neither has seen" in refused
 
 
 def test_rows_of_the_fit_are_noticed_where_models_are_compared(numbers: Path) -> None:

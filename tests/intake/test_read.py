@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array, issparse, random_array, save_npz
 
 import latens
-from latens.errors import AbsentColumns, TableRefused, UnseenLevels
+from latens.errors import AbsentColumns, RowOfSums, TableRefused, UnseenLevels
 from latens.intake import Column, Encoding, RawTable, encode_like
 from latens.intake.encoding import encodings_from_text, encodings_to_text
 from latens.intake.treatment import Choices, treat
@@ -162,6 +162,105 @@ def test_lines_of_an_order_and_an_item_are_put_together_by_order(tmp_path: Path)
     np.testing.assert_array_equal(table.matrix.toarray(), [[1, 1, 0], [1, 1, 1], [0, 0, 1]])
     path.write_text("milk,bread\nmilk,eggs\neggs,bread\nmilk,bread\n")  # lists that happen to have two items each
     assert latens.read(path, format="transactions").parts["x"].encoded().names == ("milk", "bread", "eggs")
+
+
+BASKETS = [["milk", "bread"], ["milk", "eggs", "tea"], ["eggs"], ["bread", "eggs"], ["milk", "bread", "eggs"], ["tea"]]
+LAYOUTS = {
+    "within braces": "items\n" + "".join(f'"{{{",".join(items)}}}"\n' for items in BASKETS),
+    "within brackets": "items\n" + "".join(f'"{items}"\n' for items in BASKETS),
+    "in a column each": "Item 1,Item 2,Item 3\n" + "".join(",".join([*items, "", ""][:3]) + "\n" for items in BASKETS),
+    "beside their number": "Item(s),Item 1,Item 2,Item 3\n"
+    + "".join(",".join([str(len(items)), *items, "", ""][:4]) + "\n" for items in BASKETS),
+    "beside a name": "basket;items\n" + "".join(f"{i};{','.join(items)}\n" for i, items in enumerate(BASKETS)),
+}
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lists_are_the_same_however_they_are_laid_out(layout: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.csv").write_text("".join(",".join(items) + "\n" for items in BASKETS))
+    (tmp_path / "other.csv").write_text(LAYOUTS[layout])
+    plain, other = (latens.read(tmp_path / name, format="transactions") for name in ("plain.csv", "other.csv"))
+    assert other.encoded().names == plain.encoded().names == ("milk", "bread", "eggs", "tea")
+    np.testing.assert_array_equal(other.matrix().toarray(), plain.matrix().toarray())
+    if layout not in ("within braces", "within brackets"):  # which are nothing else
+        with pytest.raises(TableRefused, match=r"looks like lists of items, one in each line, .*--format transactions"):
+            latens.read(tmp_path / "other.csv")
+
+
+@pytest.mark.extras
+def test_a_last_row_of_sums_is_told(tmp_path: Path) -> None:
+    rows = [(f"shop {i}", i % 7 + 1, round(12.35 * i + 1, 2)) for i in range(30)]
+    lines = ["name,visits,sales", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "plain.csv").write_text("\n".join(lines))
+    total = f"Total,{sum(row[1] for row in rows)},{sum(row[2] for row in rows):.2f}"
+    (tmp_path / "sums.csv").write_text("\n".join([*lines, total]))
+    with pytest.warns(RowOfSums, match="last row is the sum of the others in 2 of 2 columns of numbers"):
+        latens.read(tmp_path / "sums.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOfSums)
+        latens.read(tmp_path / "plain.csv")
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("Person,,Pay,\nname,town,net amount in euros,gross", ["name", "town", "net amount in euros", "gross"]),
+        ("who,town,Pay,Pay\n,,mean,sd", ["who", "town", "mean", "sd"]),
+        ("who,Pay,Tax,Tax\n,mean,mean,sd", ["who", "Pay mean", "Tax mean", "sd"]),
+    ],
+)
+def test_names_of_groups_above_names_of_columns_are_no_row(header: str, names: list[str], tmp_path: Path) -> None:
+    is_town = "town" in header
+    rows = [
+        f"p{i},{('Oslo', 'Rome', 'Lima')[i % 3] if is_town else i + 0.5},{1.5 * i},{i % 5 + 0.25}" for i in range(30)
+    ]
+    (tmp_path / "grouped.csv").write_text("\n".join([header, *rows]))
+    table = latens.read(tmp_path / "grouped.csv")
+    assert table.n_rows == 30
+    assert [row[0] for row in table.columns.rows] == names
+    assert "the first two lines are taken as the header" in table.notes
+    assert sum(table.n_missing().values()) == 0
+
+
+@pytest.mark.extras
+def test_a_table_of_counts_is_told_that_they_may_be_weights(tmp_path: Path) -> None:
+    levels = [(town, sex) for town in ("Oslo", "Rome", "Lima", "Kyiv") for sex in ("m", "f")]
+    lines = [f"{town},{sex},{3 * i % 7}" for i, (town, sex) in enumerate(levels)]
+    hint = "may say how often a row occurs, as all others differ; if so, --weights n"
+    for more, is_told in (([], True), (["Oslo,m,4"], False)):  # a second row of the same levels is an observation
+        (tmp_path / "counts.csv").write_text("\n".join(["town,sex,n", *lines, *more]))
+        notes = {name: note for name, _, _, _, note in latens.read(tmp_path / "counts.csv").columns.rows}
+        assert (hint in notes["n"]) == is_told
+    assert hint not in str(latens.read(tmp_path / "counts.csv", weights="n").columns)
+
+
+@pytest.mark.extras
+def test_boxes_that_are_ticked_or_empty_are_yes_or_no_also_in_new_rows(tmp_path: Path) -> None:
+    ticks = np.random.default_rng(0).random((30, 4)) < 0.4
+    marks = ("x", "x", "1", "TV")
+    lines = [",".join(mark if on else "" for mark, on in zip(marks, row, strict=True)) + ",7" for row in ticks]
+    lines[3] += ".5"
+    (tmp_path / "boxes.csv").write_text("\n".join(["tea,jam,one,seen,n", *lines]))
+    table = latens.read(tmp_path / "boxes.csv", category=["one", "seen"])
+    np.testing.assert_array_equal(table.matrix()[:, :4], ticks)
+    assert table.frame["seen"].tolist() == ["TV" if on else "no" for on in ticks[:, 3]]
+    assert ("tea", "binary", "kept", 0, "1 = x, 0 = an empty cell") in table.columns.rows
+    (tmp_path / "new.csv").write_text("jam,seen,one,tea\n,TV,1,x\n,,,\n")
+    again = encodings_from_text(encodings_to_text(table.encodings))
+    new = encode_like(tmp_path / "new.csv", again)["x"].matrix
+    np.testing.assert_array_equal(new[0, :4], [1, 0, 1, 1])
+    alone = {name: note for name, _, _, _, note in latens.read(tmp_path / "boxes.csv").columns.rows}
+    assert alone["seen"] == "always 'TV', or empty; --category seen takes empty cells as no"
+    assert alone["one"] == "always 1, or empty; --category one takes empty cells as no"
+
+
+@pytest.mark.extras
+def test_phrases_that_recur_on_lines_of_their_own_are_levels_and_no_lists(tmp_path: Path) -> None:
+    (tmp_path / "segments.csv").write_text("segment\n" + "key account\nretail\nsmall business\nretail\n" * 6)
+    table = latens.read(tmp_path / "segments.csv")
+    assert [(name, kind) for name, kind, *_ in table.columns.rows] == [("segment", "category")]
 
 
 def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:

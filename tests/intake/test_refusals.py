@@ -15,6 +15,7 @@ from latens.errors import TableRefused
 LONG = "sample,feature,value\n" + "".join(f"s{i},f{j},{i * j + 0.5}\n" for i in range(5) for j in range(4))
 MOLTEN = "index,what,value\n" + "".join(f"{i},{j},{i + 0.5}\n" for j in ("ash", "hue", "acid") for i in range(12))
 PAIRS = "order,item\n" + "".join(f"{i},{item}\n" for i in range(9) for item in ("tea", "jam", "oats")[: 1 + i % 3])
+SALES = "InvoiceNo,Item,Price\n" + PAIRS.partition("\n")[2].replace("\n", ",2.5\n")
 GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\n" for i in range(30))
 
 
@@ -32,6 +33,7 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("months.csv", MOLTEN.replace("index,what,value", "year,month,warm").encode(), {}, ["like a long table"]),
         ("molten.csv", MOLTEN.encode(), {}, ["molten.csv looks like a long table", "--format long"]),
         ("pairs.csv", PAIRS.encode(), {}, ["one line for each order and item", "--format transactions", "format='tr"]),
+        ("sales.csv", SALES.encode(), {"format": "transactions"}, ["'InvoiceNo' repeats", "in a file of their own"]),
         ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),
         ("ragged.csv", b"a,b\n" + b"1,2\n" * 40 + b"1,2,3\n", {}, ["line 42", "3 fields, the others 2"]),
         ("open.csv", b'a,b\n1,2\n3,"4\n5,6\n', {}, ["a quote that is opened about line 3", "never closed"]),
@@ -58,6 +60,12 @@ def test_what_cannot_be_read_is_refused_in_one_line(
     assert "\n" not in message
     for word in words:
         assert word in message, message
+
+
+def test_a_pattern_is_refused_with_what_to_do_with_its_files(tmp_path: Path) -> None:
+    (tmp_path / "part-1.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableRefused, match=r"names several files.*put their rows into one file"):
+        latens.read(tmp_path / "part-*.csv")
 
 
 @pytest.mark.extras

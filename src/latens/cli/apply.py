@@ -294,6 +294,8 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
         return join_views(encoded, encodings), encoded, [*lines, f"X = {whole}"]
     lines[0] = lines[0].replace(", join_views", "")
     table_ = next(iter(encoded.values()))
+    if hasattr(table_.matrix, "toarray") and not getattr(type(fitted), "sparse", False):
+        table_, one = table_.dense(), f"{one}.dense()"
     if _takes_frame(fitted):
         rows, how_taken = table_.cleaned_frame(), ".cleaned_frame()"
     elif _takes_levels(fitted):
@@ -302,8 +304,6 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
         rows, how_taken = table_.frame(), ".frame()"
     else:
         rows, how_taken = table_.matrix, ".matrix"
-    if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
-        rows, how_taken = rows.toarray(), f"{how_taken}.toarray()"
     return rows, encoded, [*lines, f"X = {one}{how_taken}"]
 
 

@@ -414,14 +414,14 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         one = is_one_frame(job.table)
         job.rows_code = [f"X = table.{'frame' if one else 'views()'}"]
         return (job.table.frame if one else _views(job.table)), given
-    encoded = job.table.encoded()
+    encoded, whole = job.table.encoded(), ""
+    if hasattr(encoded.matrix, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
+        encoded, whole = encoded.dense(), ".dense()"
     if job.choice.name == "latent-classes" and encoded.has_words:
         job.rows_code = ["X = table.encoded().leveled_frame()"]
         return encoded.leveled_frame(), given
     rows = encoded.frame()
-    as_dense = hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture")
-    job.rows_code = [f"X = table.encoded().frame(){'.toarray()' if as_dense else ''}"]
-    rows = rows.toarray() if as_dense else rows
+    job.rows_code = [f"X = table.encoded(){whole}.frame()"]
     if job.choice.name != "linear-regression":
         return rows, given
     named = {name: given[name] for name in given if name in job.code}

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import latens
 from latens.cli.terminal.failures import Refused, one_line
 from latens.intake import Column, Intake
@@ -32,6 +34,7 @@ MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
 ROWS_PER_COLUMN = 5
 NOT_TRIED = "a dry run tries no structures; the fit does, as latens suggest, and may choose another"
 LARGEST_SHARE_OF_ONES = 0.2  # share of ones below which ones are taken to be caused
+MOST_ENTRIES = 20_000_000  # of lists of items as a table, on which structures are tried: it is held with its zeros
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def choose(
     usual = by_kinds(table, target)
     if target is not None or len(table.parts) > 1 or not kept_columns(table):
         return usual
-    if hasattr(table.matrix(), "toarray") or len(kept_columns(table)) < 2:
+    if len(kept_columns(table)) < 2 or not _can_be_tried(table):
         return usual
     if not trying:
         return Choice(usual.name, f"{usual.why}; {NOT_TRIED}")
@@ -142,6 +145,14 @@ def choose(
     if found.leader is None:
         return Choice(usual.name, f"{usual.why}; {one_line(found.verdict).rstrip('.')}")
     return Choice(model_for(found.leader, table), one_line(found.verdict).rstrip("."))
+
+
+def _can_be_tried(table: Intake) -> bool:
+    """Whether hidden cells of all structures can be scored: rows of mostly zeros only where they are yes/no and few."""
+    matrix = table.matrix()
+    if not hasattr(matrix, "toarray"):
+        return True
+    return {column.kind for column in kept_columns(table)} == {"binary"} and np.prod(matrix.shape) <= MOST_ENTRIES
 
 
 def model_for(structure: str, table: Intake) -> str:
@@ -169,8 +180,10 @@ def by_kinds(table: Intake, target: str | None) -> Choice:
     kinds = Counter("number" if column.kind in NUMBERS else column.kind for column in columns)
     if len(table.parts) > 1:
         return Choice("multi-view", f"there are {len(table.parts)} tables")
-    if len(kinds) > 1 or "category" in kinds:
+    if len(kinds) > 1:
         return Choice("multi-view", "columns are of several kinds")
+    if "category" in kinds:
+        return Choice("multi-view", "all columns are categories")
     n, d = table.n_rows, len(columns)
     if "binary" in kinds:
         matrix = table.matrix()

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from shlex import quote
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from latens.errors import RowOfSums, warn
+from latens.intake.kind_guess import ends_with_its_sum
 from latens.intake.numbers.column import Reading
+from latens.intake.raw_table import level_text
 from latens.system.wording import listed
 
-__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
+__all__ = [
+    "AS_ASKED",
+    "KEPT",
+    "KINDS",
+    "Column",
+    "counted_kinds",
+    "plural",
+    "read_as_sheet",
+    "times",
+]
 
 KEPT = "kept"
+UNTICKED = "no"  # what an empty cell is called where the others are ticks
 AS_ASKED = "as asked"  # why a column was dropped that was named
 COVARIATE = "covariate"
 TEXTS = ("levels", "written", "categories")  # of a column, tuples of text
@@ -57,6 +75,8 @@ class Column:
         Of a column of a data frame: the library and the type, such as "pandas int64".
     categories : tuple of str
         Those of its type, in their order, where it has some.
+    blank : str
+        The level that an empty cell stands for, where it is none that is missing: a box that was not ticked.
     """
 
     name: str
@@ -72,6 +92,7 @@ class Column:
     written: tuple[str, ...] = ()
     type: str = ""
     categories: tuple[str, ...] = ()
+    blank: str = ""
 
     @property
     def reading(self) -> Reading:
@@ -123,6 +144,7 @@ class Column:
         expected: dict[str, type] = {
             "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
             "decimal": str, "log1p": bool, "unit": str, "written": list, "type": str, "categories": list,
+            "blank": str,
         }  # fmt: skip
         if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
             raise ValueError(f"{str(content)[:80]!r} describes no column")
@@ -145,6 +167,81 @@ class Column:
             if name in content
         }
         return cls(**{**content, **more})
+
+
+def read_as_sheet(
+    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str]
+) -> tuple[tuple[Column, ...], tuple[NDArray[Any], ...]]:
+    """Columns and values with what people do in sheets: sums below a table, ticks in it, and how often a row occurs."""
+    _tell_sums(columns, values)
+    columns, values = _ticks_as_levels(columns, values, category)
+    return _with_hint_at_frequencies(columns, values), values
+
+
+def _ticks_as_levels(
+    columns: Sequence[Column], values: Sequence[NDArray[Any]], category: Collection[str]
+) -> tuple[tuple[Column, ...], tuple[NDArray[Any], ...]]:
+    """Boxes that were ticked or left empty as yes/no: columns of one value and holes, that two share or that are named.
+
+    A value of its own may be a constant of which a few are missing: of that the note says what to type. So may a
+    number other than 1.
+    """
+    marks = {
+        j: next(level_text(value) for value in values[j] if value is not None and value == value)
+        for j, column in enumerate(columns)
+        if column.kind == "constant" and column.n_missing and column.note.startswith("always")
+    }
+    marks = {j: mark for j, mark in marks.items() if values[j].dtype == object or mark == "1"}
+    times_of_mark, columns, values = Counter(marks.values()), list(columns), list(values)
+    for j, mark in marks.items():
+        name = columns[j].name
+        if times_of_mark[mark] < 2 and name not in category:
+            note = f"{columns[j].note}, or empty; --category {quote(name)} takes empty cells as {UNTICKED}"
+            columns[j] = replace(columns[j], note=note)
+            continue
+        note = f"1 = {mark}, 0 = an empty cell"
+        columns[j] = Column(name, "binary", note=note, levels=(UNTICKED, mark), blank=UNTICKED)
+        values[j] = np.array([UNTICKED if value is None or value != value else mark for value in values[j]], object)
+    return tuple(columns), tuple(values)
+
+
+def _with_hint_at_frequencies(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> tuple[Column, ...]:
+    """The columns, with a word about the only one of numbers where it may say how often a row occurs.
+
+    So lies a table of counts: whole numbers beside levels, of which every combination stands once.
+    """
+    used_columns = [j for j, column in enumerate(columns) if column.is_kept]
+    numbers = [j for j in used_columns if columns[j].kind in ("number", "scale", "count")]
+    if len(numbers) != 1 or len(used_columns) < 3 or any(column.role == "weights" for column in columns):
+        return tuple(columns)
+    (at,) = numbers
+    found = values[at]
+    if not (np.all(found >= 0) and np.all(found == np.floor(found))):  # NaN is neither
+        return tuple(columns)
+    levels = list(zip(*(map(str, values[j]) for j in used_columns if j != at), strict=True))
+    if len(set(levels)) < len(levels):
+        return tuple(columns)
+    hint = f"may say how often a row occurs, as all others differ; if so, --weights {quote(columns[at].name)}"
+    with_hint = replace(columns[at], note="; ".join(filter(None, [columns[at].note, hint])))
+    return (*columns[:at], with_hint, *columns[at + 1 :])
+
+
+def _tell_sums(columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> None:
+    """Warn of a last row that is the sum of the others in most columns of numbers, and in two at least."""
+    numbers = [
+        each
+        for column, each in zip(columns, values, strict=True)
+        if column.is_kept and each.dtype.kind == "f" and each[-1] == each[-1]
+    ]
+    sums = sum(map(ends_with_its_sum, numbers))
+    if sums >= max(2, len(numbers) / 2):
+        warn(
+            RowOfSums(
+                f"the last row is the sum of the others in {sums} of {len(numbers)} columns of numbers: it would be "
+                "learnt from as a row like them.",
+                "Take it out of the table.",
+            )
+        )
 
 
 def counted_kinds(columns: tuple[Column, ...]) -> str:

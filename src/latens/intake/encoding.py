@@ -68,6 +68,10 @@ class Encoded:
         """The matrix as a pandas frame with its names; an array where there is no pandas, or CSR rows as they are."""
         return _framed(self.matrix, self.names, self.row_names)
 
+    def dense(self) -> Encoded:
+        """The same rows with their zeros, for models that take no sparse rows: as frames they have names."""
+        return replace(self, matrix=self.matrix.toarray()) if hasattr(self.matrix, "toarray") else self
+
     def decode(self, matrix: Floats) -> dict[str, Any]:
         """Numbers like those of `matrix` back as the table's own columns: levels for yes/no and categories."""
         out: dict[str, Any] = {}
@@ -142,10 +146,10 @@ class Encoded:
         return frame
 
     def views(self) -> dict[str, Any]:
-        """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
-        names = self.names
+        """Views by kind of column, those that there are: numbers, counts, yes_no, categories; with their zeros."""
+        names, matrix = self.names, self.dense().matrix
         return {
-            view: _framed(self.matrix[:, at], [names[j] for j in at], self.row_names)
+            view: _framed(matrix[:, at], [names[j] for j in at], self.row_names)
             for view, at in self.places_by_view().items()
         }
 
@@ -237,6 +241,7 @@ class Encoding:
                 written=of.written,
                 note=of.note,
                 n_missing=of.n_missing,
+                blank=of.blank,
             )
             if (of := known.get(column.name)) is not None
             else column
@@ -478,7 +483,8 @@ def _level_texts(column: Column, values: Values) -> Iterator[str | None]:
     for value in values:
         missing = value is None or value != value or (isinstance(value, float) and value in codes)
         text = "" if missing else level_text(value)
-        yield None if missing or (text in NONE_WORDS and text not in column.levels) else text
+        is_level = not missing and (text not in NONE_WORDS or text in column.levels)
+        yield text if is_level else column.blank or None
 
 
 def _numbers(column: Column, values: Values, decimal: str) -> Floats:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, times
+from latens.intake.columns import AS_ASKED, COVARIATE, Column, counted_kinds, plural, read_as_sheet, times
 from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
-from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
+from latens.intake.layouts import SparseTable, likely_layout, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.parts import Part, encodings_of
 from latens.intake.raw_table import RawTable, Values, level_text
@@ -290,14 +290,15 @@ def read(
     source : path, data frame, or dict of them
         CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu or mtx. A dict holds views of the same rows.
     format : {"matrix", "transactions", "long", "edges"}, optional
-        Rows by columns; a list of items in each line; a line for each value (sample, feature, value, perhaps view);
-        or pairs. None detects the format.
+        Rows by columns; lists of items, in a line or cell each, in a column for each item, or in a line for each list
+        and item; a line for each value (sample, feature, value, perhaps view); or pairs. None detects the format.
     sep : str, optional
         The separator of a text file, if it cannot be detected.
     index_col : str, optional
         The column that names the rows.
     columns, drop, category : sequence of str
-        Columns to keep, and no others; to leave out; to treat as categories in any case.
+        Columns to keep, and no others; to leave out; to treat as categories in any case: a box that is ticked or empty
+        as yes/no.
     target, weights, groups, exposure : str, optional
         Columns that are not features. `fit` and other methods use these columns of the table, and refuse those that the
         model does not support. A target is for regressions; other models leave it out. The method `aside` returns
@@ -448,9 +449,8 @@ def _layout(source: Any, format: str) -> str:
     """How new rows lie: as those of the fit, but a frame may have been laid out already."""
     if not hasattr(source, "columns"):
         return format
-    table = RawTable.of_frame(source)
-    as_fitted = {"long": looks_long, "transactions": looks_like_pairs}.get(format)
-    return format if as_fitted is not None and as_fitted(table) else "matrix"
+    found = likely_layout(RawTable.of_frame(source))
+    return format if found is not None and found[0] == format else "matrix"
 
 
 def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding] | None = None) -> dict[str, Any]:
@@ -498,19 +498,16 @@ def _part(
             f"{label} has {table.n_rows} row; columns can be distinguished from two rows on. A row for a fitted model: "
             "latens.read(path, like=model)."
         )
-    if format is None and looks_long(table):
+    if format is None and (found := likely_layout(table)) is not None:
+        layout, words = found
         raise TableRefused(
-            f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
-            "(format='long' in Python), or --format matrix if each line is a sample."
-        )
-    if format is None and looks_like_pairs(table):
-        raise TableRefused(
-            f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type "
-            "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
+            f"{label} looks like {words}: type --format {layout} (format={layout!r} in Python), or --format matrix if "
+            "each line is a sample."
         )
     columns, values = treat(table, choices)
     tell_several_ways(columns)
     tell_codes(columns, "latens.read(..., missing='none') keeps them, and missing=[...] names others")
+    columns, values = read_as_sheet(columns, values, choices.category)
     columns = dates_as_names(columns, table)
     columns = counts_together(columns, values) if among_others else columns
     columns = tuple(_with_taken(column, missing_counts.get(column.name, {})) for column in columns)

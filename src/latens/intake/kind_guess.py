@@ -16,6 +16,7 @@ __all__ = [
     "MOST_LEVELS",
     "POISSON_RATIO",
     "count_kind",
+    "ends_with_its_sum",
     "guess_kind",
     "how_rows_are_numbered",
     "refuse_levels",
@@ -30,6 +31,7 @@ OR_MEASUREMENTS = "or choose 'gaussian' if they are measurements"
 MOST_FRACTIONS = 50  # levels of a scale that may have fractions, such as half steps
 LEAST_NUMBERED, LEAST_ASCENDING = 20, 100  # rows that make a pattern of a coincidence; a sorted column is none so soon
 EQUAL_STEPS, ASCENDING = "every value occurs once, at equal steps", "every value occurs once, in ascending order"
+ROUNDING = 1e-9  # of a sum of numbers with decimals
 COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 
 
@@ -81,6 +83,18 @@ def how_rows_are_numbered(values: NDArray[np.float64]) -> str:
     if gaps[0] > 0 and np.all(gaps == gaps[0]):
         return EQUAL_STEPS
     return ASCENDING if ascending and len(values) >= LEAST_ASCENDING else ""
+
+
+def ends_with_its_sum(values: NDArray[np.float64]) -> bool:
+    """Whether the last of these numbers is the sum of those before it, of which at least two are other than 0.
+
+    >>> ends_with_its_sum(np.array([1.5, 2.25, np.nan, 3.75])), ends_with_its_sum(np.array([0.0, 0.0, 3.0, 3.0]))
+    (True, False)
+    """
+    before, last = np.nan_to_num(values[:-1]), values[-1]
+    if np.count_nonzero(before) < 2:
+        return False
+    return bool(abs(before.sum() - last) <= ROUNDING * np.abs(before).sum())  # NaN is no sum
 
 
 def refuse_levels(column: str, kind: str, levels: NDArray[np.float64], n: int) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,15 @@ from scipy.sparse import csr_array
 from latens.errors import TableRefused
 from latens.intake.marks import are_dates
 from latens.intake.raw_table import RawTable, Values, level_text
+from latens.system.wording import listed
 
 __all__ = [
     "SparseTable",
     "from_edges",
+    "from_lists",
     "from_long",
-    "from_pairs",
     "from_transactions",
-    "looks_like_pairs",
-    "looks_long",
+    "likely_layout",
     "looks_transposed",
 ]
 
@@ -31,12 +32,17 @@ SAMPLE_WORDS = ("sample", "id", "subject", "patient", "cell", "row", "user", "do
 LIST_WORDS = ("orderid", "transaction", "invoice", "receipt", "customer", "session", "visit", "member")
 FEATURE_WORDS = ("feature", "variable", "gene", "item", "term", "word", "key", "column", "marker", "product", "measure")
 VALUE_WORDS = ("value", "count", "n", "amount", "rating", "expression", "measurement", "weight", "quantity")
+HEADING_WORDS = frozenset({*SAMPLE_WORDS, *LIST_WORDS, "item", "product", "good", "article"})
+BRACED = re.compile(r"\{.*\}|\[.*\]|\(.*\)", re.S)
+LEAST_LISTS = 0.2  # share of different lists of several items among cells that are lists
 GENE_NAME = re.compile(r"ENS[A-Z]*[GTP]\d{6,}(\.\d+)?|\d+(_[sxafri])?_at|cg\d{8}|rs\d{3,}|(hsa|mmu)-(mir|let)-.*", re.I)
 SAMPLE_NAME = re.compile(
     r"(TCGA|GSM|SRR|ERR|SAMN|SAMEA|GTEX)[-_A-Z0-9.]*\d.*|(sample|subject|patient|cell|donor|s|p)[-_. ]?\d+", re.I
 )
 GENES = 0.8  # share of names that look like genes or samples
 PAIRS = 0.9  # share of pairs that occur once where they are lists and their items
+LEAST_ROWS = 6  # that show how a table lies
+SHARED = 0.5  # share of the items of a column that occur in those before it, where columns are places of a list
 MANY_SAMPLES = 10  # that each show every feature once: a long table, whatever the names of two of its columns
 
 
@@ -56,6 +62,17 @@ class SparseTable:
         return SparseTable(csr_array(self.matrix.T), rows, self.names, (*self.notes, "transposed"), self.format)
 
 
+def likely_layout(raw: RawTable) -> tuple[str, str] | None:
+    """The format, and in words what a line is, of a table that is probably no rows by columns; None of others."""
+    if looks_long(raw):
+        return "long", f"a long table, one line per value ({', '.join(raw.names)})"
+    if looks_like_pairs(raw):
+        return "transactions", f"lists of items, one line for each {raw.names[0]} and {raw.names[1]}"
+    if looks_like_lists(raw):
+        return "transactions", f"lists of items, one in each line, in {listed(raw.names, 3)}"
+    return None
+
+
 def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
     """Lists of items as rows of ones.
 
@@ -69,24 +86,112 @@ def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
     >>> table.row_names, table.names, table.matrix.toarray().tolist()
     (('7', '8'), ('milk', 'bread'), [[1.0, 1.0], [1.0, 0.0]])
     """
-    baskets = _by_name_of_list(lines)
-    names, lines = (None, lines) if baskets is None else (tuple(baskets), list(baskets.values()))
+    names, lists = _named_lists(lines)
     at: dict[str, int] = {}
     rows, columns = [], []
-    for i, items in enumerate(lines):
+    for i, items in enumerate(lists):
         for item in dict.fromkeys(items):
             rows.append(i)
             columns.append(at.setdefault(item, len(at)))
-    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(lines), len(at)))
-    notes = (f"{len(lines):,} lists of {len(at):,} items{'' if names is None else ', by the first column'}",)
+    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(lists), len(at)))
+    notes = (f"{len(lists):,} lists, of {len(at):,} different items{'' if names is None else ', by the first column'}",)
     return SparseTable(matrix, tuple(at), names, notes, format="transactions")
+
+
+def _named_lists(lines: Sequence[Sequence[str]]) -> tuple[tuple[str, ...] | None, list[list[str]]]:
+    """Names of the lists, where they have some, and their items: without a header, and without what is no item.
+
+    >>> _named_lists([["basket", "items"], ["1", "{milk,bread}"], ["2", "{milk}"]])
+    (('1', '2'), [['milk', 'bread'], ['milk']])
+    >>> _named_lists([["Item(s)", "Item 1", "Item 2"], ["2", "milk", "bread"], ["1", "eggs"]])
+    (None, [['milk', 'bread'], ['eggs']])
+    """
+    if (baskets := _by_name_of_list(lines)) is not None:
+        return tuple(baskets), list(baskets.values())
+    header = lines[0] if _is_header_of_lists(lines) else None
+    lists = [list(line) for line in (lines if header is None else lines[1:])]
+    names = None
+    if header is not None and _count_their_items(lists):
+        lists = [line[1:] for line in lists]
+    elif header is not None and _names_lists(header[0]) and _are_names_of_lists(lists):
+        names, lists = tuple(line[0] for line in lists), [line[1:] for line in lists]
+    elif header is not None and _names_lists(header[0]) and len(header) > 2:
+        raise TableRefused(
+            f"lists of items are read from two columns, such as order and item; this file has {listed(header, 6)}, and "
+            f"{header[0]!r} repeats. Keep it and the column of items in a file of their own."
+        )
+    if all(len(line) <= 1 for line in lists) and _hold_lists([line[0] for line in lists if line]):
+        lists = [_items_of(line[0]) if line else [] for line in lists]
+    return names, lists
+
+
+def _is_header_of_lists(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line says what the others hold: words such as item, or 0, 1, 2, ..., that are no items."""
+    first = list(lines[0])
+    if len(lines) < 3 or {*first} & {item for line in lines[1:] for item in line}:
+        return False
+    counted = len(first) > 1 and first == [str(j) for j in range(len(first))]
+    return counted or any(words & HEADING_WORDS for words in map(_singular_words, first))
+
+
+def _are_names_of_lists(lists: Sequence[Sequence[str]]) -> bool:
+    """Whether the first cells tell all lists apart, and are no items."""
+    first = {line[0] for line in lists if line}
+    return len(first) == len(lists) and not first & {item for line in lists for item in line[1:]}
+
+
+def _count_their_items(lists: Sequence[Sequence[str]]) -> bool:
+    """Whether the first cell of every list is the number of the others."""
+    return all(line[0] == str(len(line) - 1) for line in lists if line)
+
+
+def _names_lists(heading: str) -> bool:
+    return bool(_singular_words(heading) & {*SAMPLE_WORDS, *LIST_WORDS})
+
+
+def _singular_words(heading: str) -> set[str]:
+    """The words of a heading, without the s of many: Item(s) and items are item.
+
+    >>> sorted(_singular_words("Item(s)")), sorted(_singular_words("InvoiceNo"))
+    (['item'], ['invoice', 'no'])
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", heading).lower()
+    return {word.removesuffix("s") for word in re.split(r"[^a-z]+", words)} - {""}
+
+
+def _hold_lists(cells: Sequence[str]) -> bool:
+    """Whether cells are lists of items: all within braces or brackets, or of items that return in other company.
+
+    >>> _hold_lists(["{milk,bread}", "{eggs}"]), _hold_lists(["milk;bread", "bread;eggs", "milk;eggs", "milk", "eggs"])
+    (True, True)
+    >>> _hold_lists(["Oslo, Norway", "Rome, Italy", "Lima, Peru"]), _hold_lists(["SME", "Retail", "SME"])
+    (False, False)
+    """
+    if all(BRACED.fullmatch(cell) for cell in cells):
+        return bool(cells)
+    lists = [_items_of(cell) for cell in cells]
+    several = {tuple(sorted(items)) for items in lists if len(items) > 1}
+    returns = Counter(item for items in several for item in items)
+    varied = len(set(map(len, lists))) > 1  # a name and a first name are always two
+    return varied and len(several) >= LEAST_LISTS * len(lists) and 2 * len(returns) <= returns.total()
+
+
+def _items_of(cell: str) -> list[str]:
+    """The items of a list that is written in one cell.
+
+    >>> _items_of("{milk, bread}"), _items_of("['milk', 'bread']"), _items_of("TV;radio")
+    (['milk', 'bread'], ['milk', 'bread'], ['TV', 'radio'])
+    """
+    inside = cell[1:-1] if BRACED.fullmatch(cell) else cell
+    separator = next((mark for mark in (";", "|", ",") if mark in inside), ",")
+    return [item for each in inside.split(separator) if (item := each.strip().strip("'\"").strip())]
 
 
 def _by_name_of_list(lines: Sequence[Sequence[str]]) -> dict[str, list[str]] | None:
     """Items by the first of two columns, under a header that calls it an order, id or the like; else None."""
     if len(lines) < 3 or any(len(line) != 2 for line in lines):
         return None
-    if not set(re.split(r"[^a-z]+", lines[0][0].lower())) & {*SAMPLE_WORDS, *LIST_WORDS}:
+    if not _names_lists(lines[0][0]):
         return None
     first, second = ({line[i] for line in lines[1:]} for i in (0, 1))
     if first & second or len(first) == len(lines) - 1:
@@ -97,40 +202,67 @@ def _by_name_of_list(lines: Sequence[Sequence[str]]) -> dict[str, list[str]] | N
     return baskets
 
 
-def from_pairs(raw: RawTable) -> SparseTable:
-    """Lists of items from a table of two columns, the name of a list and one of its items.
+def from_lists(raw: RawTable) -> SparseTable:
+    """Lists of items from columns: a list and one of its items, a list and all of them, or a column for each item.
 
     Raises
     ------
     TableRefused
         If the table is none of that kind.
     """
-    lines = _lines(raw)
-    if _by_name_of_list(lines) is None:
+    pairs = _whole_lines(raw)
+    if _by_name_of_list(pairs) is not None:
+        return from_transactions(pairs)
+    if not looks_like_lists(raw):
         raise TableRefused(
-            "lists of items are read from text files, or from two columns, such as order and item; this table has "
-            f"{', '.join(map(repr, raw.names[:6]))}."
+            "lists of items are read from text files, from two columns, such as order and item, or from columns of "
+            f"items alone; this table has {', '.join(map(repr, raw.names[:6]))}. Keep the columns of these in a file "
+            "of their own."
         )
-    return from_transactions(lines)
+    return from_transactions(_lines(raw))
+
+
+def looks_like_lists(raw: RawTable) -> bool:
+    """Whether a row is a list of items: in columns that are filled from the left, or in one cell beside its name."""
+    if raw.n_rows < LEAST_ROWS:
+        return False
+    lines = _lines(raw)
+    names = len(raw.names) > 1 and (_names_lists(raw.names[0]) or _count_their_items(lines[1:]))
+    if len(raw.names) == 1 + names and raw.values[-1].dtype == object:
+        return (not names or _are_names_of_lists(lines[1:])) and _hold_lists([line[-1] for line in lines[1:] if line])
+    columns = raw.values[names:]
+    if len(columns) < 3 or any(values.dtype != object for values in columns):
+        return False
+    seen = np.array([[value is not None for value in values] for values in columns])
+    if seen.all() or np.any(seen[1:] & ~seen[:-1]):
+        return False  # a hole before an item
+    own = [{value for value in values if value is not None} for values in columns]
+    earlier = accumulate(own[:-1], lambda one, other: one | other)
+    return all(len(later & before) > SHARED * len(later) for before, later in zip(earlier, own[1:], strict=True))
 
 
 def looks_like_pairs(raw: RawTable) -> bool:
     """Whether a table has one line for each item of a list, such as an order."""
-    if len(raw.names) != 2 or raw.n_rows < 6:
+    if len(raw.names) != 2 or raw.n_rows < LEAST_ROWS:
         return False
     words = set(re.split(r"[^a-z]+", raw.names[1].lower()))
     if raw.values[1].dtype.kind == "f" and not words & set(FEATURE_WORDS):
         return False  # a measurement that was repeated
-    lines = _lines(raw)
+    lines = _whole_lines(raw)
     baskets = _by_name_of_list(lines)
     n = len(lines) - 1
     return baskets is not None and len({line[1] for line in lines[1:]}) < n and len(set(map(tuple, lines))) > PAIRS * n
 
 
+def _whole_lines(raw: RawTable) -> list[list[str]]:
+    """Names of columns and the rows below them that miss nothing, as text."""
+    return [line for line in _lines(raw) if len(line) == len(raw.names)]
+
+
 def _lines(raw: RawTable) -> list[list[str]]:
-    """Names of columns and the whole rows below them, as text."""
+    """Names of columns and what is seen in the rows below them, as text."""
     columns = [_labels(values) for values in raw.values]
-    rows = [list(row) for row in zip(*columns, strict=True) if all(value is not None for value in row)]
+    rows = ([value for value in row if value is not None] for row in zip(*columns, strict=True))
     return [list(raw.names), *rows]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from latens.errors import TableRefused
-from latens.intake.layouts import SparseTable, from_edges, from_long, from_pairs, from_transactions
+from latens.intake.layouts import SparseTable, from_edges, from_lists, from_long, from_transactions
 from latens.intake.raw_table import RawTable
 from latens.intake.text_files.dialect import sniff
 from latens.intake.text_files.parsing import read_lines, read_text
@@ -76,7 +76,7 @@ def laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
     if format == "edges":
         return {"x": from_edges(table)}
     if format == "transactions":
-        return {"x": from_pairs(table)}
+        return {"x": from_lists(table)}
     return dict(from_long(table))
 
 
@@ -85,6 +85,11 @@ def _check_there(path: Path) -> None:
         raise TableRefused(f"{path} is a folder; name a file in it.")
     if path.exists():
         return
+    if {"*", "?"} & set(path.name):
+        raise TableRefused(
+            f"{path} names several files, and one table is read at a time; put their rows into one file, or in Python "
+            "into one frame: pandas.concat(map(pandas.read_csv, files))."
+        )
     from difflib import get_close_matches
 
     folder = path.parent if path.parent.is_dir() else None

@@ -132,7 +132,7 @@ def _extra_file(error: click.UsageError) -> str:
     if any("--view" in option.opts for option in command.params):
         return (
             f"latens {command.name} takes one file of rows, and {file} is one more; give tables of the same rows as "
-            "--view NAME=FILE, and others one by one."
+            "--view NAME=FILE, and others one by one. Rows that lie in several files are to be put into one first."
         )
     return ""
 
@@ -158,7 +158,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _one_line(error: Exception) -> str:
-    text = one_line(str(error))
+    text = in_options(one_line(str(error)))
     if isinstance(error, MemoryError):
         return f"not enough memory{text and f' ({text})'}; read fewer columns (--columns) or rows."
     known = isinstance(error, OSError | ValueError | ImportError)

@@ -21,7 +21,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"pass sample_weight=w \* \(w\.sum\(\) / \(w\*\*2\)\.sum\(\)\)",
      "multiply the column of --weights by its sum over the sum of its squares"),
     (r"(?<=do not count them: )pass sample_weight=w / w\.mean\(\)", "divide the column of --weights by its mean"),
-    (r"sample_weight(?= adds up)", "the column of --weights"),
+    (r"sample_weight(?= adds up| holds)", "the column of --weights"),
     (r"X_test(?= looks like)", "--data"),
     (r"leave X_test out", "leave --data out"),
     (r"[Pp]ass X_test=rows that (neither|no fit) (has seen)", r"give --data FILE with rows that \1 \2"),

@@ -581,9 +581,14 @@ def check_weight(sample_weight: Any, x: Array) -> Array:
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; give each row a number, 0 to leave it out.")
     try:
-        weight = _check_sample_weight(sample_weight, stand_in, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, stand_in, dtype=np.float64)
     except OverflowError as error:
         raise ValueError("sample_weight holds a number beyond the range of floats; choose smaller ones.") from error
+    if (n_negative := int(np.sum(weight < 0))) > 0:
+        raise ValueError(
+            f"sample_weight holds {n_negative:,} negative value(s), such as {weight.min():g}, and weights say how "
+            "often a row counts; give 0 to a row that is to be left out."
+        )
     if not weight.sum() > 0:
         raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
     return like(weight, x)

@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -28,6 +29,7 @@ DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMA
 NAMELESS = "row"  # what a first column is called whose heading is empty
 SEPARATORS = (",", "\t", ";", "|")
 COMMENTS = ("#", "%", "//", "!")
+MOST_LEVELS, LEAST_TIMES = 20, 5  # of phrases that are levels of a single column, and how often one occurs on average
 AGREEMENT = 0.9  # share of lines with the same number of fields
 YEARS = frozenset(map(float, range(1800, 2101)))  # that head columns of a table of years
 
@@ -217,13 +219,24 @@ def _separator(lines: Sequence[str], given: str | None) -> tuple[str | None, int
         _, width, _, separator, _ = max(found)
         return separator, width
     commas = _field_counts(lines, ",", quoted)
-    if max(commas) == 1 and max(_field_counts(lines, None)) == 1:
+    if max(commas) == 1 and (max(_field_counts(lines, None)) == 1 or _are_levels(lines[1:])):
         return ",", 1
     listed = next((each for each in SEPARATORS if any(each in line for line in lines)), None)
     counts = _field_counts(lines, listed, quoted)
     width, times = Counter(counts).most_common(1)[0]
     ragged = sum(count <= width for count in counts) / len(counts)
     return (listed, width) if width >= 2 and times / len(counts) >= 0.7 and ragged >= AGREEMENT else (listed, None)
+
+
+def _are_levels(lines: Sequence[str]) -> bool:
+    """Whether lines are a few phrases that recur: levels of one column, not items between blanks.
+
+    >>> _are_levels(["key account", "retail", "key account", "retail"] * 5), _are_levels(["milk bread", "milk", "eggs"])
+    (True, False)
+    """
+    distinct = set(lines)
+    no_others = not any(mark in line for line in distinct for mark in SEPARATORS)
+    return no_others and len(distinct) <= MOST_LEVELS and len(lines) >= LEAST_TIMES * len(distinct)
 
 
 def _field_counts(lines: Sequence[str], separator: str | None, quoted: bool = True) -> list[int]:
@@ -274,6 +287,9 @@ def _with_header(
         notes.append("the last line of comment is taken as the header")
     elif quoted_header or _is_header(rows, decimal, width):
         header, rows, skip = rows[0], rows[1:], skip + 1
+        if (names_below := _names_in_two_lines(header, rows, decimal)) is not None:
+            header, rows, skip = names_below, rows[1:], skip + 1
+            notes.append("the first two lines are taken as the header")
     if header is not None and not trailing:
         width = max(width, len(header))  # names of columns that no row fills
     row_names = header is not None and not trailing and len(header) == width - 1
@@ -364,6 +380,36 @@ def _is_header(rows: Sequence[list[str]], decimal: str, width: int) -> bool:
 def _is_column_of_numbers(rows: Sequence[list[str]], at: int, decimal: str) -> bool:
     cells = [row[at].strip() for row in rows if at < len(row) and not is_missing_mark(row[at])]
     return len(cells) > 1 and sum(number_in(cell, decimal) is not None for cell in cells) >= AGREEMENT * len(cells)
+
+
+def _names_in_two_lines(header: Sequence[str], rows: Sequence[list[str]], decimal: str) -> list[str] | None:
+    """Names of columns from groups of them and the line below; None where the header has no gaps or repeats.
+
+    >>> table = [["Age", "Net", "Gross"], ["31", "2.5", "3"], ["45", "4", "4.5"], ["27", "1.5", "2"]]
+    >>> _names_in_two_lines(["Person", "Pay", ""], table, ".")
+    ['Age', 'Net', 'Gross']
+    >>> _names_in_two_lines(["", "Pay", "", "Tax"], [["town", "mean", "sd", "mean"], *[list("x123")] * 3], ".")
+    ['town', 'Pay mean', 'sd', 'Tax mean']
+    """
+    upper = [cell.strip() for cell in header]
+    if len(rows) < 3 or len(rows[0]) != len(upper) or ("" not in upper[1:] and len(set(upper)) == len(upper)):
+        return None
+    lower = [cell.strip() for cell in rows[0]]
+    numbers = [j for j in range(len(lower)) if _is_column_of_numbers(rows[1:], j, decimal)]
+    if not numbers or not all(lower[j] and number_in(lower[j], decimal) is None for j in numbers):
+        return None
+    names = [below or above for above, below in zip(upper, lower, strict=True)]
+    if len(set(names)) < len(names):
+        groups: list[str] = list(accumulate(upper, _last_filled))
+        names = [
+            f"{group} {name}" if names.count(name) > 1 else name for group, name in zip(groups, names, strict=True)
+        ]
+    return names if all(names) and len(set(names)) == len(names) else None
+
+
+def _last_filled(before: str, own: str) -> str:
+    """The name of a group over a cell that leaves it out, as merged cells do."""
+    return own or before
 
 
 def _is_units(rows: Sequence[list[str]], decimal: str) -> bool:

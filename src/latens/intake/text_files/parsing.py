@@ -46,7 +46,7 @@ def read_text(
     except DAMAGED as error:
         raise TableRefused(f"{path.name} cannot be unpacked ({error}); is it complete?") from error
     if not len(frame):
-        raise TableRefused(f"{path.name} has a header and no rows; give at least two rows.")
+        raise TableRefused(f"{path.name} has a header and no rows; give rows below it.")
     raw = RawTable.of_frame(frame, fitted)
     return RawTable(
         raw.names, raw.values, raw.levels, None, raw.names[0] if dialect.row_names else None, dialect.decimal,
@@ -141,7 +141,7 @@ def _own_reader(path: Path, dialect: Dialect) -> RawTable:
                 )
             matrix[i, j] = number
     if not len(matrix):
-        raise TableRefused(f"{path.name} has a header and no rows; give at least two rows.")
+        raise TableRefused(f"{path.name} has a header and no rows; give rows below it.")
     return RawTable(
         names, tuple(matrix.T), row_name_column=names[0] if dialect.row_names else None, decimal=dialect.decimal,
         units=dialect.units, notes=dialect.notes,
