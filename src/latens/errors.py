@@ -150,7 +150,7 @@ class ConstantColumns(LatensWarning):
 
 
 class NeverSeen(LatensWarning):
-    """Some columns hold no value at all: what is said of them is a guess, from priors or from the other columns."""
+    """Some columns hold no value at all: what is said of them is a guess from the other columns."""
 
 
 class NotSettled(LatensWarning):

@@ -192,7 +192,7 @@ def test_a_column_without_a_value_is_named_and_guessed(prior: str) -> None:
     X = rows(200, 8, 2)[0] * 3 + 50
     gappy = X.copy()
     gappy[:, 5] = np.nan
-    with pytest.warns(NeverSeen, match="'x5' hold no value at all: .* a guess"):
+    with pytest.warns(NeverSeen, match="x5 of X hold nothing but NaN"):
         model = latens.FactorAnalysis(2, prior=prior).fit(gappy)
     filled, std = model.impute(gappy, return_std=True)
     others = np.delete(X, 5, axis=1)

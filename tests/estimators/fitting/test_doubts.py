@@ -24,7 +24,6 @@ from latens.errors import (
     HeywoodCase,
     LatensWarning,
     MissingCodes,
-    NeverSeen,
     RepeatedRows,
     WorseThanIndependent,
 )
@@ -59,32 +58,12 @@ def test_codes_for_missing_values_are_named_with_their_number(subject: Subject) 
     assert model.warnings_[0].remedy == "If so, pass X with NaN in its place: X = np.where(X == -999, np.nan, X)."
 
 
-@pytest.mark.parametrize(
-    "subject", [each for each in SUBJECTS.values() if not each.supervised], ids=lambda each: each.name
-)
-def test_columns_without_a_value_are_named_once(subject: Subject) -> None:
-    X = np.random.default_rng(0).normal(size=(60, 4))
-    X = (X > 0).astype(float) if subject.binary else X
-    X[:, 2] = np.nan
-    with pytest.warns(NeverSeen, match=r"column\(s\) 'x2' hold no value at all"):
-        model = fit(subject.make(), X)
-    assert codes_of(model).count("never-seen") == 1
-    assert "np.delete(X, [2], axis=1)" in next(each for each in model.warnings_ if each.code == "never-seen").remedy
-
-
 @every_real
 def test_columns_that_number_the_rows_are_named(subject: Subject) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
     X[:, 1] = np.random.default_rng(1).permutation(60) + 1
     with pytest.warns(CountsRows, match=r"column\(s\) 'x1' number the rows: every value occurs once, at equal steps"):
         fit(subject.make(), X)
-
-
-def test_a_feature_of_a_view_without_a_value_is_named_with_its_view() -> None:
-    views = {"a": np.random.default_rng(0).normal(size=(30, 3)), "b": np.random.default_rng(1).normal(size=(30, 3))}
-    views["b"][:, 1] = np.nan
-    with pytest.warns(NeverSeen, match=r"column\(s\) 'b: .*1' hold no value at all"):
-        latens.MultiViewFactorAnalysis(1, max_iter=2, random_state=0).fit(views)
 
 
 def test_what_is_to_be_typed_about_views_names_no_column_that_no_table_has() -> None:

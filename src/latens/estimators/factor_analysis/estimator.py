@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.transfer import like
 from latens.core import Fit, Rows, State, Statistics
+from latens.errors import NeverSeen, warn
 from latens.estimators.factor_analysis.axes import RuledAxes, ruled_axes, varimax_axes
 from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread, widened
 from latens.estimators.factor_analysis.starts import (
@@ -358,6 +359,15 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
+            if self._units.unseen:
+                names = self._feature_names()[list(self._units.unseen)]
+                warn(
+                    NeverSeen(
+                        f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
+                        "is a guess from the other columns.",
+                        "Drop them, or look why they are empty.",
+                    )
+                )
             if not self._as_printed:
                 with looking_over(self):
                     doubt_fit(self, context)

@@ -20,7 +20,7 @@ from latens.errors import FollowsTotals, OneFeatureViews, warn
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, ScaleColumns
 from latens.estimators.multi_view.tables.wide import WideTable
-from latens.estimators.rows.doubts import doubt_columns, doubt_empty, doubt_unseen
+from latens.estimators.rows.doubts import doubt_columns, doubt_empty
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.answers.levels import with_levels_of_answers
@@ -141,8 +141,6 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
         )
     if layout.views != ("x",):  # a plain table was looked at when it was checked
         names = [f"{view}: {name}" for view, own in zip(layout.views, layout.features, strict=True) for name in own]
-        if rows.seen is not None:
-            doubt_unseen(rows.counts, names, container="views")
         doubt_columns(rows, names, container="views")
     doubt_empty(
         rows,

@@ -1,8 +1,8 @@
 """What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
 
-Columns without a value, codes for missing values, counters of rows, columns that are equal or copies in other units or
-words, columns of few values, rows that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at
-(fewer where columns are many); what is found there is confirmed on all rows where that costs one column at a time.
+Codes for missing values, counters of rows, columns that are equal or copies in other units or words, columns of few
+values, rows that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at (fewer where columns
+are many); what is found there is confirmed on all rows where that costs one column at a time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from latens.array import Array, Floats
 from latens.array.transfer import host, host_columns, is_sparse
 from latens.core import Rows, Survey
-from latens.errors import CountsRows, EmptyRows, EqualColumns, FewValues, MissingCodes, NeverSeen, RepeatedRows, warn
+from latens.errors import CountsRows, EmptyRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.kind_guess import EQUAL_STEPS, how_rows_are_numbered
 from latens.intake.missing_codes import column_ends, may_hold_codes, missing_codes
 from latens.system.wording import listed
 
-__all__ = ["doubt_columns", "doubt_empty", "doubt_sample", "doubt_unseen", "how_copied"]
+__all__ = ["doubt_columns", "doubt_empty", "doubt_sample", "how_copied"]
 
 MOST_ROWS = 4096  # looked at
 MOST_ENTRIES = 2**21  # looked at, where columns are many
@@ -65,19 +65,6 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
         _doubt_levels(part, names)
 
 
-def doubt_unseen(counts: Floats, names: Sequence[str], *, container: str = "frame") -> None:
-    """Warn of columns without any value; `counts` (D,) are of the rows that show each."""
-    unseen = np.flatnonzero(counts == 0).tolist()
-    if unseen:
-        warn(
-            NeverSeen(
-                f"column(s) {listed([str(names[j]) for j in unseen])} hold no value at all: what is said of them is a "
-                "guess, and they teach nothing.",
-                f"Look why they are empty, or drop them: {_without(unseen[:8], names, container)}.",
-            )
-        )
-
-
 def doubt_empty(
     rows: Rows, row_names: Sequence[str] | None, answer: str, remedy: str, *, rows_are: str = "rows"
 ) -> None:
@@ -102,7 +89,6 @@ def _most_rows(d: int) -> int:
 
 def doubt_sample(sample: Rows, survey: Survey, names: Sequence[str], *, levels: bool = False) -> None:
     """The same of rows that are read in blocks, by a sample and a survey of all; copies of rows are not told."""
-    doubt_unseen(survey.count, names, container="scan")
     if is_sparse(sample.x) or len(sample) < LEAST_ROWS:
         return
     part = np.asfortranarray(host(sample.x[:MOST_ROWS, :MOST_COLUMNS]))

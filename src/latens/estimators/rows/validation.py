@@ -20,7 +20,7 @@ from latens.estimators.frames.raw_frames import is_raw_frame, refuse_lazy_frame,
 from latens.estimators.frames.roles import from_table, refuse_roles
 from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.parameters import positive_number
-from latens.estimators.rows.doubts import doubt_columns, doubt_unseen
+from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.sampling import row_keys
 from latens.intake import Intake
 from latens.models.known_codes import KNOWN
@@ -77,15 +77,12 @@ def check_rows(
         sample_weight = in_row_order("sample_weight", sample_weight, X)
     X = taken_in(estimator, X, reset=reset)
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
-    if reset:
-        named = getattr(estimator, "feature_names_in_", names)
-        container = "array" if named is None else "frame"
-        every = [f"x{j}" for j in range(rows.x.shape[1])] if named is None else named
-        if rows.seen is not None:
-            doubt_unseen(rows.counts, every, container=container)
-        if not estimator.binary:
-            doubt_columns(rows, every, levels=hasattr(estimator, "covariance_type"), container=container)
     if not estimator.binary:
+        if reset:
+            named = getattr(estimator, "feature_names_in_", names)
+            container = "array" if named is None else "frame"
+            every = [f"x{j}" for j in range(rows.x.shape[1])] if named is None else named
+            doubt_columns(rows, every, levels=hasattr(estimator, "covariance_type"), container=container)
         return rows
     if is_sparse(rows.x) and not estimator.sparse_cut and np.any(rows.x.data != 1):
         raise ValueError(
