@@ -47,6 +47,17 @@ def test_a_lead_of_less_than_three_nats_is_no_clear_winner() -> None:
     assert found.verdict.startswith("No clear winner")
 
 
+def test_a_fit_that_was_broken_off_is_not_beaten_by_its_bound() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        short = latens.GaussianMixture(2, prune=False, random_state=0, max_iter=1).fit(rows())
+    found = latens.compare({"short": short, "three": clusters(3)})
+    assert found.best is None
+    assert found.table["model"][0] == "three"
+    assert "that of 'short' may still rise: the fit ended before it had converged" in found.verdict
+    assert latens.compare({"short": clusters(2), "three": clusters(3)}).best == "three"
+
+
 def test_bounds_of_point_estimates_ask_for_rows_that_no_fit_has_seen() -> None:
     with pytest.raises(ValueError, match=r"'two' is a FactorAnalysis of point estimates.*X_test.*prior='ard'"):
         latens.compare({"three": clusters(3), "two": factors(2)})

@@ -124,8 +124,14 @@ def test_a_class_that_is_not_in_a_list_is_told_to_be(reader: dict[str, Any], tmp
 
 def test_values_that_the_page_refuses_are_refused_with_its_words(reader: dict[str, Any]) -> None:
     model = latens.MultiViewFactorAnalysis(1, likelihoods={"test": reader["Answers"](20.0)})
-    with pytest.raises(ValueError, match=r"view 'test' is to be answers but holds fractions"):
-        model.fit({"test": reader["right"] + 0.5})
+    for wrong in (reader["right"] + 0.5, -reader["right"], reader["right"] + 20):
+        with pytest.raises(ValueError, match=r"view 'test' is to be answers but holds other values than 0 to 20 right"):
+            model.fit({"test": wrong})
+
+
+def test_new_samples_with_more_answers_than_questions_are_refused(reader: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is the number of questions right"):
+        reader["model"].transform({"test": np.full((2, 12), 21.0)})
 
 
 @pytest.mark.extras

@@ -92,3 +92,11 @@ def test_counts_of_a_file_that_latens_wrote_are_refused(tmp_path: Path) -> None:
     interop.write_mofa2(model, tmp_path / "m.hdf5", views)
     with pytest.raises(ValueError, match=r"'counts' holds counts with the logarithmic link .* latens\.load"):
         interop.read_mofa2(tmp_path / "m.hdf5").transform(views)
+
+
+def test_a_model_that_was_read_prints_as_one_line(tmp_path: Path) -> None:
+    views, truth = frames(2)
+    model = latens.MultiViewFactorAnalysis(2, random_state=0, prune=False, max_iter=5).fit(views, groups=truth.groups)
+    interop.write_mofa2(model, tmp_path / "m.hdf5", views)
+    words = "Mofa2Model(2 factors of 200 samples in 2 groups; views 'rna' (20 gaussian), 'mut' (15 bernoulli))"
+    assert repr(interop.read_mofa2(tmp_path / "m.hdf5")) == words

@@ -202,6 +202,15 @@ def test_an_unfitted_model_is_refused_and_no_page_appears(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_where_rows_go_is_told_its_place(kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = latens.GaussianMixture(random_state=0).fit(np.random.default_rng(0).normal(size=(30, 2)))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TypeError, match=r"the third argument: latens.report\(model, X, 'page.html'\)"):
+        latens.report(model, kind("page.html"))
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_package_itself_can_be_called(tmp_path: Path) -> None:
     path = latens.report(Switches(np.eye(4)), path=tmp_path / "page.html")  # type: ignore[operator]
     assert path.is_file()

@@ -104,7 +104,8 @@ def compare(
     -------
     Comparison
         Its `best` is None if no model is clearly ahead: the lead is below 3 nats of the bound or two standard errors of
-        the mean density, or a model that seems behind has only a lower bound of its density.
+        the mean density, or a model that seems behind has only a lower bound of its density,
+        or has not converged, so that its bound may still rise.
 
     Examples
     --------
@@ -211,17 +212,27 @@ def _by_bound(models: dict[str, Any]) -> Comparison:
         (name, *_about(models[name]), bounds[name], bounds[name] - top, float(p))
         for name, p in zip(order, chance, strict=True)
     )
-    lead = top - bounds[order[1]]
-    clear = lead >= CLEAR_NATS
-    words = f"{lead:.1f} nats above {order[1]!r}"
-    verdict = (
-        f"{order[0]!r} has the highest bound, {words}."
-        if clear
-        else f"No clear winner: {order[0]!r} has the highest bound, but only {words}; {CLEAR_NATS:g} would be clear."
-    )
+    best, verdict = _bound_verdict(order, bounds, models)
     table = Table(("model", "estimator", "components", "converged", "bound", "difference", "probability"), rows)
     ranked = Ranked(tuple(order), tuple(bounds[name] - top for name in order), (float("nan"),) * len(order), "bound")
-    return Comparison(table, verdict, order[0] if clear else None, "bound", ranked)
+    return Comparison(table, verdict, best, "bound", ranked)
+
+
+def _bound_verdict(order: list[str], bounds: dict[str, float], models: dict[str, Any]) -> tuple[str | None, str]:
+    """The model that is ahead of all others, and why it is or is not clearly so."""
+    leader, rivals = order[0], order[1:]
+    lead = bounds[leader] - bounds[rivals[0]]
+    words = f"{lead:.1f} nats above {rivals[0]!r}"
+    if lead < CLEAR_NATS:
+        clear = f"{CLEAR_NATS:g} would be clear"
+        return None, f"No clear winner: {leader!r} has the highest bound, but only {words}; {clear}."
+    rising = [name for name in rivals if not _has_converged(models[name])]
+    if rising:
+        return None, (
+            f"No clear winner: {leader!r} has the highest bound, {words}, but that of {listed(rising)} may still rise: "
+            "the fit ended before it had converged. Give it more time or a larger max_iter."
+        )
+    return leader, f"{leader!r} has the highest bound, {words}."
 
 
 def _refuse_points(name: str, model: Any) -> None:
@@ -427,4 +438,8 @@ def _alike(models: dict[str, Any], one: str, other: str) -> bool:
 
 def _about(model: Any) -> tuple[str, int, str]:
     k = int(getattr(model, "n_components_", 0))
-    return type(model).__name__, k, "yes" if getattr(model, "converged_", True) else "no"
+    return type(model).__name__, k, "yes" if _has_converged(model) else "no"
+
+
+def _has_converged(model: Any) -> bool:
+    return bool(getattr(model, "converged_", True))

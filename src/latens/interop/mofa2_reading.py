@@ -17,7 +17,7 @@ from latens.system.optional_imports import require
 __all__ = ["Mofa2Model", "read_mofa2"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mofa2Model:
     """What a model file says, under the names of a fitted MultiViewFactorAnalysis; it projects and imputes new samples.
 
@@ -56,6 +56,13 @@ class Mofa2Model:
     data_: Mapping[str, Floats] = field(default_factory=dict)
     inclusion_: Mapping[str, Floats] = field(default_factory=dict)
     noise_variance_: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        views = ", ".join(
+            f"{name!r} ({self.components_[name].shape[1]:,} {kind})" for name, kind in self.likelihoods_.items()
+        )
+        groups = f" in {len(self.layout_.groups)} groups" if self.layout_.groups else ""
+        return f"Mofa2Model({self.n_components_} factors of {len(self.scores_):,} samples{groups}; views {views})"
 
     @property
     def n_components_(self) -> int:

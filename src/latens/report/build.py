@@ -118,6 +118,12 @@ def report(
     ...     report(model, path=f"{folder}/page.html", title="Four causes").name
     'page.html'
     """
+    if isinstance(X, str | os.PathLike):
+        where = os.fspath(X)
+        raise TypeError(
+            f"X is the path {where!r}; the page is the third argument: latens.report(model, X, {where!r}), or without "
+            f"rows path={where!r}."
+        )
     if isinstance(model, Result):
         return write_result(model, path, title)
     if is_weight_posterior(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,18 @@ def test_exposures_leave_no_class_for_the_size_of_rows(kind: str, size: float) -
     without = model(kind, 8).fit(x)
     assert without.n_components_ > 2  # some are for rows of large exposure
     assert found.elbo_ > without.elbo_
+
+
+def test_totals_beside_exposures_of_another_kind_are_doubted() -> None:
+    x, s, _ = made()
+    some = x[:, :2].sum(axis=1) > 0
+    x, s = x[some], s[some]
+    given, totals = (model(k=2, max_iter=3).fit(x, exposure=kind) for kind in (s, "total"))
+    with pytest.warns(DoubtfulScale, match="the model was fitted with exposures that were given"):
+        given.predict(x[:5], exposure="total")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulScale)
+        totals.predict(x[:5], exposure="total")
 
 
 @pytest.mark.parametrize("kind", ["poisson", "negative-binomial"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import latens
+from latens.errors import DoubtfulScale
 
 N, D = 250, 25
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -70,6 +72,18 @@ def test_every_way_of_giving_exposures_says_the_same() -> None:
     totals = model(max_iter=5).fit({"rna": y}, exposure="total")
     assert totals.elbo_ == pytest.approx(model(max_iter=5).fit({"rna": y}, exposure=y.sum(axis=1)).elbo_)
     assert as_array.score_samples({"rna": y[:5]}, exposure=s[:5]).shape == (5,)
+
+
+def test_totals_beside_exposures_of_another_kind_are_doubted() -> None:
+    y, s, _ = made()
+    given, totals = (model(max_iter=3).fit({"rna": y}, exposure=kind) for kind in (s, "total"))
+    with pytest.warns(
+        DoubtfulScale, match="view 'rna' was fitted with exposures that were given.*fit with exposure='t"
+    ):
+        given.transform({"rna": y[:5]}, exposure="total")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulScale)
+        totals.transform({"rna": y[:5]}, exposure="total")
 
 
 @pytest.mark.extras

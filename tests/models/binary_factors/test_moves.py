@@ -136,6 +136,14 @@ def test_merged_statistics_are_those_of_the_merged_code() -> None:
         assert merged.loadings.mean == pytest.approx(expected.loadings.mean, rel=1e-10, abs=1e-12)
 
 
+def test_two_causes_that_add_nothing_are_compared_without_a_warning() -> None:
+    rows, codes = drawn(0)
+    model = BinaryFactors(12)
+    q = _posterior_at(model, CAUSES * np.array([0, 0, 1, 1])[:, None], 1.0)
+    with np.errstate(all="raise"):
+        assert not list(merges(model, q, model.statistics(rows, Switches(codes))))
+
+
 def test_causes_that_differ_are_neither_merged_nor_split() -> None:
     rows, codes = drawn(9)
     model = BinaryFactors(12)

@@ -44,7 +44,7 @@ from latens.estimators.mixtures.exposed_rows import (
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory, check_data
 from latens.estimators.rows.doubts import doubt_empty
-from latens.estimators.rows.exposures import ask_for_exposures, column_aside
+from latens.estimators.rows.exposures import ask_for_exposures, column_aside, doubt_totals
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
@@ -417,6 +417,8 @@ class LatentClassAnalysis(ClassAnswers):
         """Rows in the numbers of the model, with exposures if and only if the fit had them."""
         if exposure is not None:
             self._refuse_unasked()
+            if isinstance(exposure, str) and not self.columns_.usual_counts:
+                doubt_totals("the model")
             rows = with_exposure(rows, self.columns_, exposure, row_names)
         elif self._is_exposed and EXPOSURE not in rows.aux:
             raise ask_for_exposures("the model")

@@ -22,6 +22,7 @@ from latens.estimators.rows.exposures import (
     TOTAL,
     ask_for_exposures,
     column_aside,
+    doubt_totals,
     exposure_numbers,
     log_exposures,
     row_totals,
@@ -81,8 +82,11 @@ def with_exposure(
         return table
     aux, usual = dict(table.rows.aux), dict(table.layout.usual_counts)
     for name in names:
-        if known is None and isinstance(given[name], str):
+        totals = isinstance(given.get(name), str)
+        if known is None and totals:
             usual[name] = usual_counts(_part(table, name))
+        elif totals and name not in usual:
+            doubt_totals(f"view {name!r}")
         logs = _logs(name, given[name], table, usual.get(name, ())) if name in given else np.zeros(len(table.rows))
         aux[exposure_of(name)] = like(logs, table.rows.x)
     layout = replace(table.layout, exposed=names, usual_counts=usual)

@@ -12,12 +12,14 @@ from array_api_compat import array_namespace
 from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows
+from latens.errors import DoubtfulScale, warn
 
 __all__ = [
     "TOTAL",
     "ExposureColumn",
     "ask_for_exposures",
     "column_aside",
+    "doubt_totals",
     "exposure_numbers",
     "log_exposures",
     "row_totals",
@@ -40,6 +42,20 @@ def ask_for_exposures(whose: str) -> ValueError:
     return ValueError(
         f"{whose} was fitted with exposures; pass exposure= for these rows too, as to fit: an array of positive "
         "numbers, the name of a column of X, or 'total'."
+    )
+
+
+def doubt_totals(whose: str) -> None:
+    """Warn where answers are asked for with totals, and the fit had exposures of another kind.
+
+    Files of former versions do not say which kind theirs were.
+    """
+    warn(
+        DoubtfulScale(
+            f"{whose} was fitted with exposures that were given, and is asked with exposure='total': these are of one "
+            "unit only if totals were what was given.",
+            "Give exposures of these rows as to fit, or fit with exposure='total'.",
+        )
     )
 
 

@@ -123,7 +123,7 @@ def _alike(q: BinaryPosterior, stats: CodeStatistics) -> list[tuple[int, int, fl
     spread = np.sqrt(np.maximum(usage * (1 - usage), 1e-300))
     together = (both - np.outer(usage, usage)) / np.outer(spread, spread)
     w = q.loadings.mean[:k] * np.sqrt(q.loadings.tau)
-    size = np.sqrt(np.sum(w**2, axis=1)) + 1e-300
+    size = np.maximum(np.sqrt(np.sum(w**2, axis=1)), 1e-150)  # products of two are numbers, too
     exclusion = 1 - both / np.maximum(np.minimum(usage[:, None], usage), 1e-300)
     same = (w @ w.T) / np.outer(size, size) * np.clip(exclusion, 0, 1)
     likeness = np.triu(np.maximum(together, same), 1)

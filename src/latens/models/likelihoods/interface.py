@@ -287,7 +287,11 @@ class Likelihood:
 
     @classmethod
     def refusal(cls, look: Look) -> str | None:
-        """What is wrong with a view that holds such values, and what to do; None where nothing is."""
+        """What is wrong with a view that holds such values, and what to do; None where nothing is.
+
+        Names are asked by class, before there is an instance; a likelihood of the caller's own is asked as the instance
+        that was given, so that there it may be a plain method which looks at its fields.
+        """
         return None
 
 
