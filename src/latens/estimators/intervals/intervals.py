@@ -123,8 +123,8 @@ class Intervals(BySampling):
             for latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. `method`
             is the method that was used, `note` the reason and the convergence of chains, `components` has the nats that
             each component is worth. Estimates are at the exact optimum; attributes differ from it by what `tol` allows.
-            `share` is the share of variance of the model, as in `summary()`; for views `summary()` and pages report what
-            the samples show, which is some hundredths more. `share_`, which orders components, has other units.
+            `share` is the share of variance of the model, as in `summary()`; for views `summary()` and pages report
+            what the samples show, which is some hundredths more. `share_`, which orders components, has other units.
         """
         check_is_fitted(self)
         level = probability("level", level)
