@@ -52,8 +52,8 @@ def _rows(table: RealTable, setting: Setting) -> list[Row]:
 
 def _compared(name: str, found: list[Judged]) -> list[Row]:
     """A row for each fit, the numbers of factors as that which fills cells best on average."""
-    told = {f"{k} factors": np.mean([each[f"{k} factors"][2] for each in found]) for k in NUMBERS}
-    best = min(told, key=lambda fit: float(told[fit]))
+    scores = {f"{k} factors": np.mean([each[f"{k} factors"][2] for each in found]) for k in NUMBERS}
+    best = min(scores, key=lambda fit: float(scores[fit]))
     rows = []
     for fit in (DEFAULT, "no moves", f"{KEPT} kept", best, "by relevance", "by relevance, moves"):
         own = np.array([each[fit] for each in found])
@@ -83,7 +83,7 @@ def judged(x: Any, number: int) -> Judged:
     x = x[rng.permutation(len(x))[:N]]
     hidden = rng.random(x.shape) < HIDDEN
     hidden[hidden.all(axis=1), 0] = False
-    varies = [len(np.unique(column[~gone])) >= FEWEST_VALUES for column, gone in zip(x.T, hidden.T, strict=True)]
+    varies = [len(np.unique(column[~absent])) >= FEWEST_VALUES for column, absent in zip(x.T, hidden.T, strict=True)]
     x, hidden = x[:, varies], hidden[:, varies]
     most = x.shape[1] - 1
     views: Mapping[str, dict[str, Any]] = {

@@ -81,8 +81,8 @@ def test_a_leap_that_seems_too_long_goes_part_of_the_way() -> None:
     farther = [replace(point, variance=point.variance**3) for point in points]
     end = extrapolated_ascent._leap(farther)
     assert end is not None
-    gone = np.log(farther[-1].variance) - np.log(end.variance)
-    assert gone == pytest.approx(extrapolated_ascent.LARGEST_STEP)
+    length = np.log(farther[-1].variance) - np.log(end.variance)
+    assert length == pytest.approx(extrapolated_ascent.LARGEST_STEP)
 
 
 def test_a_leap_that_lowers_the_bound_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ CANDIDATES_AND_LEVELS = (
     Mutant(
         "crossings: the lower of two fits is gone on from",
         "inference/search/crossing.py",
-        "best, other = (fit, before) if fit.elbo > before.elbo else (before, fit)",
+        "best, other = (fit, before) if leads else (before, fit)",
         "best, other = (before, fit)",
         "tests/inference/search/test_crossing.py",
     ),

@@ -69,10 +69,10 @@ def test_views_with_factors_of_their_own_are_fitted_together_as_well_as_from_wha
 @pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")
 def test_factors_that_rise_slowly_in_few_rows_are_not_given_up_for_fewer_that_are_ahead_at_first() -> None:
     x = load_diabetes(scaled=False).data[np.random.default_rng(4).permutation(442)[:40]]
-    told = latens.MultiViewFactorAnalysis(3, prune=False, random_state=0).fit(x)
+    three = latens.MultiViewFactorAnalysis(3, prune=False, random_state=0).fit(x)
     model = latens.MultiViewFactorAnalysis(random_state=0).fit(x)
     assert model.n_components_ == 3  # two, 5.4 nats lower, are ahead after the first iterations
-    assert model.elbo_ > told.elbo_ - 0.5
+    assert model.elbo_ > three.elbo_ - 0.5
 
 
 def test_factors_of_several_views_that_are_the_same_begin_once() -> None:

@@ -97,8 +97,8 @@ def test_a_start_of_more_components_than_are_allowed_is_crossed_and_never_the_be
     found = crossed_in_turn([fit(1.0), wide(7.0)], same, same, same, crossed, 1e-6, unmoved=True, limit=8)
     assert crossings == [(1.0, 7.0)]
     assert [one.elbo for one in found] == [1.0]
-    kept = no_wider_than(8, [fit(1.0), replace(wide(7.0), interrupted=True)])
-    assert [(one.elbo, one.interrupted) for one in kept] == [(1.0, True)]
+    fits = no_wider_than(8, [fit(1.0), replace(wide(7.0), interrupted=True)])
+    assert [(one.elbo, one.interrupted) for one in fits] == [(1.0, True)]
 
 
 def test_an_interrupt_keeps_what_was_reached() -> None:

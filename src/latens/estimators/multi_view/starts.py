@@ -177,14 +177,14 @@ def first_starts(
     fits = ascend_all([*together, *by_view], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
-    tried, fits = fits[:n], [highest(fits[:n]), *fits[n:]]
+    tries, fits = fits[:n], [highest(fits[:n]), *fits[n:]]
     steps = min(ITERATIONS_AFTER_DELETION, steps)
     paying = [_without_losing(model, sample, fit, steps) for fit in fits]
     reached = [fit.elbo for fit in paying]
     best = int(np.argmax(reached))
     chosen = [0, best] if reached[best] > reached[0] + NATS_AHEAD else [0]
     found = [(paying if drop else fits)[i] for i in chosen]
-    others = _of_other_numbers(model, sample, tried, found, steps) if drop else []
+    others = _of_other_numbers(model, sample, tries, found, steps) if drop else []
     return [cast("MultiViewPosterior", fit.state.q) for fit in (*found, *others)]
 
 
@@ -195,7 +195,7 @@ def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit
 
 
 def _of_other_numbers(
-    model: MultiView, sample: Rows, tried: Sequence[Fit], found: Sequence[Fit], steps: int
+    model: MultiView, sample: Rows, tries: Sequence[Fit], found: Sequence[Fit], steps: int
 ) -> list[Fit]:
     """Of tries that are not far behind, the highest of each number of factors that no start found so far has.
 
@@ -204,7 +204,7 @@ def _of_other_numbers(
     """
     least = max(fit.elbo for fit in found) - NATS_BEHIND
     numbers, others = {fit.state.q.n_components for fit in found}, []
-    living = [_without_dead(model, sample, fit, steps) for fit in tried]
+    living = [_without_dead(model, sample, fit, steps) for fit in tries]
     for fit in sorted(living, key=lambda fit: -fit.elbo):
         if fit.elbo > least and fit.state.q.n_components not in numbers:
             numbers.add(fit.state.q.n_components)
