@@ -173,6 +173,7 @@ def test_structures_are_tried_on_lists_of_items_as_on_their_table_of_0_and_1(tmp
     assert "cells could be hidden and scored" in lists.why
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("model", ["multi-view", "latent-classes"])
 def test_items_keep_their_names_in_models_that_take_no_sparse_rows(model: str, tmp_path: Path) -> None:
     (lists, _), out = baskets_of_three_kinds(tmp_path), tmp_path / "lists.latens"

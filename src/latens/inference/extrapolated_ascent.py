@@ -28,7 +28,7 @@ __all__ = ["ascend_in_leaps", "settled"]
 ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
 # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
 LARGEST_STEP = 1.0
-ROUNDING = 32 * float(np.finfo(float).eps)
+RIDGE = 1e-6  # of all squared steps: steps that go the same way are not told apart by their rounding
 TIMES_ROUNDING = 32.0  # of a coordinate's rounding, that its longest step must be to be one
 
 
@@ -136,7 +136,7 @@ def _leap(points: Sequence[Any]) -> Any | None:
         return None
     steps = np.where(moving, steps, 0.0) / longest[moving].max()
     products = steps @ steps.T
-    products += ROUNDING * np.trace(products) * np.eye(len(products))  # steps may all go the same way
+    products += RIDGE * np.trace(products) * np.eye(len(products))
     shares = np.linalg.solve(products, np.ones(len(products)))
     way = np.where(moving, (shares / shares.sum()) @ ends[1:], 0.0)
     far = np.abs(way).max()

@@ -134,7 +134,7 @@ def test_a_cause_that_only_says_how_frequent_ones_are_is_refused_for_that_reason
         model = latens.NoisyOr(n_init=1, random_state=0).fit(X)
     words = next(str(each.message) for each in caught if issubclass(each.category, NothingFound))
     found = re.search(
-        r"is (-[\d.,]+) nats without .* and (-[\d.,]+) with one, below the (-[\d.,]+) of columns that", words
+        r"is (-[\d.,]+) nats without .* and (-[\d.,]+) with one, below the (-[\d.,]+) of independent columns", words
     )
     assert found is not None, words
     without, one, alone = (float(number.replace(",", "")) for number in found.groups())

@@ -40,6 +40,7 @@ ROUGH_NATS = 0.5  # gain of an iteration below which moves are tried, however fe
 GLANCE_WITH_HOLES = 20  # iterations that tell which of the starts found without holes are worth going on from
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 MOST_TENTHS = 2  # times that the tolerance per row is divided by 10 where rows are many
+ROUNDING_OF_SINGLE = 1e-3  # nats of an iteration on rows of single precision, less of which is rounding
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
 
@@ -308,7 +309,7 @@ class FitSearch:
             journal=context.journal,
             rough_tol=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
-            settles=(10.0 if context.data.is_single else 1.0) * self.settles,  # of single precision less is rounding
+            settles=max(self.settles, ROUNDING_OF_SINGLE) if self.settles and context.data.is_single else self.settles,
             log_scale=context.units.log_scale,
             glance=self.glance,
             pause=self.pause,

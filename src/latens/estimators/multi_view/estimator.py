@@ -202,7 +202,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         "_waiting",
     )
     encodings_: dict[str, Encoding]
-    settled_by, settles = 100.0, 1e-4
+    settled_by, settles = 100.0, 1e-7
 
     def __init__(
         self,

@@ -60,6 +60,7 @@ __all__ = ["Map", "Reached", "Search", "ascend_all", "best_of", "distinct", "hig
 
 ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 
+SHARE_SETTLED = 1e-10  # of a bound's terms, that an iteration gains at least before leaps end
 NATS_OF_CODES = 1.0  # for each row, that a bound may owe to codes which rows do not find again; fits owe up to .1
 MOST_SETTLED = 3  # times that leaps and moves take turns
 MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
@@ -100,7 +101,9 @@ class Search:
     rough_tol: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
-    settles: float = 0.0  # nats of an iteration to which what was found is gone on from in leaps; 0: it is not
+    settles: float = (
+        0.0  # nats of an iteration, at least, to which what was found is gone on from in leaps; 0: it is not
+    )
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
     least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
     reached: list[Reached] | None = None  # told of the starts that got higher than all before them, after their moves
@@ -168,9 +171,10 @@ class Search:
             left = self.max_iter - len(fit.trace)
             if fit.interrupted or fit.stopped or not fit.converged or left <= 0:
                 return fit
-            leaps = partial(settled, self.model, batches, fit.state, self.settles, left, self.over, sweep)
+            nats = max(self.settles, SHARE_SETTLED * _size(fit))
+            leaps = partial(settled, self.model, batches, fit.state, nats, left, self.over, sweep)
             further = self.journal.once(partial(leaps, self.log_scale), None, fit.state)
-            if further.elbo < fit.elbo + self.settles:
+            if further.elbo < fit.elbo + nats:
                 return replace(fit, interrupted=further.interrupted)
             gain, fit = further.elbo - fit.elbo, jumped(fit, replace(further, converged=True), notify)
             if gain < least or fit.interrupted or fit.stopped:
@@ -557,6 +561,11 @@ class Search:
             return iter(())
         rows = badly_explained(state.q, size)
         return islice((q for q in self._candidates(state, rows, rng) if q.n_components > state.q.n_components), N_RARE)
+
+
+def _size(fit: Fit) -> float:
+    """Of the terms of the bound, whatever the unit of the rows."""
+    return sum(abs(term) for name, term in fit.trace[-1].terms.items() if name != "scale")
 
 
 def _has_settled(fit: Fit, tol: float) -> bool:

@@ -139,14 +139,8 @@ class ViewPosterior:
 
     @property
     def coordinate_sizes(self) -> dict[str, Any]:
-        """Loadings and levels of each column are in its own unit (`Sized`).
-
-        Where noise is known, by entry or on the scale of a link, it has no unit of the columns: loadings tell it.
-        """
-        noise, signal = self.noise.mean, float(np.mean(np.sum(self.weights.mean**2, axis=1)))
-        if isinstance(self.noise, KnownGamma) and signal > 0:
-            noise = np.maximum(noise, 1 / signal)
-        size = column_sizes(self.weights.mean.T, noise)[:, None]
+        """Loadings and levels of each column are in its own unit (`Sized`)."""
+        size = column_sizes(self.weights.mean.T, self.noise.mean)[:, None]
         return {"weights": {"slab": size}, "offsets": {"mean": size}}
 
     def only(self, keep: Index) -> ViewPosterior:

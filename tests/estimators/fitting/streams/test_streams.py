@@ -135,7 +135,7 @@ def test_a_sorted_stream_is_told_once_and_a_shuffled_one_never() -> None:
 def test_a_component_with_few_of_the_rows_kept_is_named(small: int) -> None:
     x = in_order(MIXTURE.rows(900), "shuffled")
     rare = 30 + 0.5 * np.random.default_rng(2).normal(size=(100, 4))
-    with pytest.warns(FewInReservoir, match=r"'cluster3': about \d+ of the 450 rows kept .* 50 would be enough"):
+    with pytest.warns(FewInReservoir, match=r"'cluster3': about \d+ of the 450 stored rows .* 50 are needed"):
         stream = batched(MIXTURE.make(), np.concatenate([x, rare]), 100)
     assert stream.n_components_ == 4
 
