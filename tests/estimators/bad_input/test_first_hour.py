@@ -122,7 +122,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
     ("13 a column that is absent", lambda: other_columns("abcde"), "ValueError",
      ["- f", "X.reindex(columns=model.feature_names_in_)"]),
     ("14 a new level", new_level, "UnseenLevels", ["'town'", "1 value(s)", "'Lima'", "taken as missing"]),
-    ("15 all are kept", lambda: clusters(TWO), "AllKept", ["all 2 components", "Raise n_components", "None"]),
+    ("15 all are kept", lambda: clusters(TWO), "AllKept", ["all 2 allowed components", "Raise n_components", "None"]),
     ("16 nothing found", lambda: latens.BinaryFactorAnalysis(4, random_state=0).fit(NOISE), "NothingFound",
      ["finds nothing", "nats without any component and", "with one", "Give more rows", "prune=False"]),
     ("17 sorted batches", sorted_batches, "StreamChanged",

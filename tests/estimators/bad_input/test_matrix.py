@@ -300,7 +300,9 @@ def test_whole_numbers_are_taken(subject: Subject, what: str) -> None:
 def test_sparse_rows_are_taken_or_refused_with_a_remedy(subject: Subject) -> None:
     x = subject.rows()
     if subject.sparse:
-        assert subject.fit(csr_array(x)).elbo_ == pytest.approx(subject.fit(x).elbo_, rel=1e-9)
+        to_the_end = {"tol": 1e-10, "max_iter": 3000}  # from other starts, since equal rows are one only where dense
+        ends = [subject.fit(rows, **to_the_end).elbo_ for rows in (csr_array(x), x)]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-9)
     else:
         with pytest.raises(TypeError, match=r"(?is)sparse.*(dense|toarray)"):
             subject.fit(csr_array(x))
