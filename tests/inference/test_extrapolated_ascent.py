@@ -72,7 +72,7 @@ def shrinking_steps(share: float, jitter: float) -> list[SpikeSlab]:
 def test_a_chance_that_rounds_next_to_1_does_not_lead_a_leap(jitter: float) -> None:
     end = extrapolated_ascent._leap(shrinking_steps(0.9, jitter))
     assert end is not None
-    assert np.log(end.variance) == pytest.approx(0.0, abs=1e-6)
+    assert np.log(end.variance) == pytest.approx(0.0, abs=1e-4)  # from .53, whence the next step would lead to .48
     assert end.on[1, 0] == pytest.approx(shrinking_steps(0.9, jitter)[-1].on[1, 0], abs=1e-15)
 
 
