@@ -25,7 +25,7 @@ INTERVAL = 0.02  # seconds between two checkpoints: many of them are half writte
 PATIENCE = 120.0  # seconds that a life may take to write its first checkpoint
 
 FITS: dict[str, dict[str, Any]] = {
-    "GaussianMixture": {"n_components": 12, "n_init": 80, "random_state": 0},
+    "GaussianMixture": {"n_components": 12, "n_init": 120, "random_state": 0},
     "BinaryFactorAnalysis": {
         "n_components": 10,
         "e_step": "mean-field",
