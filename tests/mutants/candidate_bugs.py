@@ -1,4 +1,4 @@
-"""Bugs of crossings, of trials among few clusters, of splits and of ordered levels: a part of the catalogue."""
+"""Bugs of crossings, of leaps, of trials among few clusters, of splits and of ordered levels: a part of the catalogue."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ CANDIDATES_AND_LEVELS = (
         "best, other = (fit, before) if leads else (before, fit)",
         "best, other = (before, fit)",
         "tests/inference/search/test_crossing.py",
+    ),
+    Mutant(
+        "leaps: chances that round next to 1 lead them",
+        "inference/extrapolated_ascent.py",
+        "moving = longest > TIMES_ROUNDING * chart.rounding",
+        "moving = longest > 0",
+        "tests/inference/test_extrapolated_ascent.py",
+    ),
+    Mutant(
+        "leaps: rounding of steps that go the same way leads them",
+        "inference/extrapolated_ascent.py",
+        "products += RIDGE * np.trace(products) * np.eye(len(products))",
+        "products += 1e-14 * np.trace(products) * np.eye(len(products))",
+        "tests/estimators/conventions/test_invariance.py",
     ),
     Mutant(
         "trials among few clusters: the number of clusters changes nothing",
