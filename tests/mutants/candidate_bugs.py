@@ -1,4 +1,4 @@
-"""Bugs of crossings, of leaps, of trials among few clusters, of splits and of ordered levels: a part of the catalogue."""
+"""Bugs of crossings, leaps, trials among few clusters, splits and ordered levels: a part of the catalogue."""
 
 from __future__ import annotations
 
