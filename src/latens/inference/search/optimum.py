@@ -101,9 +101,7 @@ class Search:
     rough_tol: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
     slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
-    settles: float = (
-        0.0  # nats of an iteration, at least, to which what was found is gone on from in leaps; 0: it is not
-    )
+    settles: float = 0.0  # nats of an iteration, at least, to which leaps go on from what was found; 0: none are made
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
     least: float = -math.inf  # a bound that was reached before: nobody needs what is below it
     reached: list[Reached] | None = None  # told of the starts that got higher than all before them, after their moves
