@@ -149,9 +149,90 @@ def test_tails_of_independent_columns_are_no_structure() -> None:
     scored = [one(names[0], better, better), one(names[1], np.zeros((n, 2)), np.zeros((n, 2)))]
     sums = [each.scores.sum(axis=1) for each in scored]
     means = [float(total.sum()) / (2 * n) for total in sums]
-    nothing = [np.zeros(n), np.zeros(n)]
-    assert suggestion._verdict(scored, sums, means, nothing, 2 * n).nothing
+    noise = rng.normal(0.0, 0.1, n)
+    found = suggestion._verdict(scored, sums, means, [noise, np.zeros(n)], 2 * n)
+    assert found.nothing
+    assert "by the shapes of single columns" in found.words  # the test that failed, and not the other
+    assert f"{noise.sum() / (2 * n):.2g} nats a cell with a standard error of" in found.words
+    assert "no structure fills hidden cells clearly better" not in found.words
     assert suggestion._verdict(scored, sums, means, sums, 2 * n).best == "clusters"
+
+
+def test_a_structure_that_learns_from_other_cells_leads_where_the_first_fits_shapes_alone() -> None:
+    names, n = ("independent columns", "clusters", "factors"), 400
+    rng = np.random.default_rng(0)
+    zeros, first, second = np.zeros((n, 2)), rng.normal(0.5, 0.1, (n, 2)), rng.normal(0.2, 0.1, (n, 2))
+    scored = []
+    for name, scores in zip(names, (zeros, first, second), strict=True):
+        model = latens.GaussianMixture()
+        model.n_components_ = 2
+        candidate = type("Named", (), {"name": name, "finds": "groups"})()
+        scored.append(suggestion._Scored(candidate, scores, zeros, model, name == names[0]))
+    sums = [each.scores.sum(axis=1) for each in scored]
+    means = [float(total.sum()) / (2 * n) for total in sums]
+    gained = [np.zeros(n), rng.normal(0.0, 0.1, n), sums[2]]
+    found = suggestion._verdict(scored, sums, means, gained, 2 * n)
+    assert (found.best, found.leader, found.nothing) == (None, "factors", False)
+    assert "clusters fill hidden cells best, but by the shapes of single columns" in found.words
+
+
+def test_the_table_shows_both_tests_that_a_structure_passes() -> None:
+    found = latens.suggest(answers(), max_time=None, refit=False)
+    row = dict(zip(found.table.columns, found.table.rows[0], strict=True))
+    assert row["above independent"] > 2 * row["error above"] > 0
+    assert row["from other cells"] > 2 * row["error from cells"] > 0
+    base = found.table["structure"].index("independent columns")
+    assert found.table["from other cells"][base] == 0
+
+
+def counts_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    patterns, counts = np.unique(X, axis=0, return_counts=True)
+    return patterns, counts
+
+
+@pytest.mark.parametrize("columns", [4, 6])  # nearly all combinations are listed, or many of them once
+def test_rows_of_a_table_of_counts_are_repeated(columns: int) -> None:
+    X = answers(300)[:, :columns]
+    patterns, counts = counts_of(X)
+    lacking = np.vstack([patterns, 1 - patterns[:1]])  # with a combination of frequency 0, which is no row
+    table = CellTable.of(lacking, np.random.default_rng(0), np.append(counts, 0.0))
+    assert table.weight is None
+    assert np.array_equal(table.exact, patterns.repeat(counts, axis=0))
+    by_counts = latens.suggest(patterns, max_time=None, refit=False, sample_weight=counts)
+    by_rows = latens.suggest(patterns.repeat(counts, axis=0), max_time=None, refit=False)
+    assert by_counts.n_cells == by_rows.n_cells == X.size
+    assert by_counts.leader == by_rows.leader == "clusters"
+    assert by_counts.table["structure"] == by_rows.table["structure"]
+    for column in ("score", "error above", "error from cells"):
+        assert np.array_equal(by_counts.table[column], by_rows.table[column], equal_nan=True)
+    assert "each row repeated as often as it counts" in by_counts.verdict
+
+
+def test_many_rows_of_a_table_of_counts_are_drawn_by_their_frequencies() -> None:
+    patterns, counts = counts_of(answers(300)[:, :4])
+    table = CellTable.of(patterns, np.random.default_rng(0), 1000.0 * counts)
+    drawn = dict(zip(map(tuple, patterns), np.zeros(len(patterns)), strict=True))
+    for row in table.exact:
+        drawn[tuple(row)] += 1
+    share = counts / counts.sum()
+    assert len(table) == 2000
+    assert np.all(np.abs(np.array(list(drawn.values())) / 2000 - share) < 5 * np.sqrt(share * (1 - share) / 2000))
+
+
+def test_weights_that_are_no_frequencies_do_not_repeat_rows() -> None:
+    """Expansion weights, whole or not, and weights of rows of measurements: no row may be both fitted and scored."""
+    rng = np.random.default_rng(0)
+    patterns = np.unique(answers(300), axis=0)
+    wide = (rng.random((200, 15)) < 0.5).astype(float)
+    for X, weight in (
+        (patterns, rng.uniform(0.5, 3.0, len(patterns))),
+        (wide, rng.integers(50, 900, len(wide)).astype(float)),
+        (numbers(80), rng.integers(1, 4, 80).astype(float)),
+        (patterns, np.ones(len(patterns))),
+    ):
+        table = CellTable.of(X, np.random.default_rng(0), weight)
+        assert table.weight is not None
+        assert len(table) == len(X)
 
 
 def test_correlated_columns_are_not_nothing_where_one_gaussian_fills_cells_best() -> None:

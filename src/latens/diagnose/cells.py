@@ -35,6 +35,9 @@ MOST_COLUMNS = 300  # kept of a wider table: those that vary most
 FINEST_STEP = 1e-3  # of a standard deviation: a resolution below it is none
 LUMPY_SHARE = 0.02  # share of the rows with one value that makes a column of numbers lumpy
 LUMP_WIDTH = 0.02  # of a standard deviation: its resolution then
+MOST_REPEATED = 10_000_000  # rows that frequencies may stand for
+LEAST_OF_POSSIBLE = 0.25  # share of the combinations of values that a table of counts lists, or
+LEAST_SINGLE = 0.25  # share of the listed combinations that occur once
 RARE_LEVEL = 8  # rows of a level below which it is "other"
 MOST_DECIMALS = 4
 CORRELATION_OF_EQUALS = 1 - 1e-9  # correlation of columns of which one gives the other away
@@ -62,7 +65,7 @@ class CellTable:
     notes : tuple of str
         What was left out.
     weight, exposure : array (n,) or None
-        How often rows count, and of how much their counts are made.
+        How often rows count, and of how much their counts are made. Rows of a table of counts are repeated instead.
     """
 
     names: tuple[str, ...]
@@ -90,10 +93,16 @@ class CellTable:
             ]
         keep, more = _useful(matrix, names, kinds)
         notes += more
-        rows = np.arange(len(matrix)) if weight is None else np.flatnonzero(weight > 0)
-        if len(rows) > MOST_ROWS:
-            notes.append(f"{MOST_ROWS:,} of {len(rows):,} rows, drawn at random")
-            rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+        times = np.ones(len(matrix), dtype=np.int64) if weight is None else (weight > 0).astype(np.int64)
+        if weight is not None and _are_frequencies(weight, matrix[:, keep], [kinds[j] for j in keep]):
+            times, weight = weight.astype(np.int64), None
+            notes.append("each row repeated as often as it counts")
+        ends = np.cumsum(times)  # repeated rows are drawn before they are made
+        drawn = np.arange(ends[-1])
+        if len(drawn) > MOST_ROWS:
+            notes.append(f"{MOST_ROWS:,} of {len(drawn):,} rows, drawn at random")
+            drawn = np.sort(rng.choice(drawn, MOST_ROWS, replace=False))
+        rows = np.searchsorted(ends, drawn, side="right")
         matrix = matrix[rows][:, keep]
         names, kinds = [names[j] for j in keep], [kinds[j] for j in keep]
         levels = [levels[j] for j in keep]
@@ -224,6 +233,24 @@ def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple
         worth = np.where(binary, share * (1 - share), np.nanvar(part, axis=0))
         keep = sorted(np.array(keep)[np.argsort(-worth, kind="stable")[:MOST_COLUMNS]].tolist())
     return keep, notes
+
+
+def _are_frequencies(weight: Floats, matrix: Floats, kinds: Sequence[str]) -> bool:
+    """Whether weights are frequencies of a table of counts: a weight of 2 is then two rows that are alike in all cells.
+
+    That takes whole weights, of rows without fractions. Expansion weights of a survey may be whole numbers, too: they
+    leave most combinations of values out, and seldom count a combination once, as independent rows would.
+    """
+    if not (np.all(weight == np.floor(weight)) and weight.max() > 1 and weight.sum() <= MOST_REPEATED):
+        return False
+    shown = matrix[weight > 0]
+    if any(kind == "number" for kind in kinds) and not np.all(np.isnan(shown) | (shown == np.floor(shown))):
+        return False
+    patterns, place = np.unique(np.nan_to_num(shown, nan=np.inf), axis=0, return_inverse=True)
+    frequency = np.bincount(np.ravel(place), weights=weight[weight > 0])
+    log_possible = sum(np.log(len(np.unique(column))) for column in patterns.T)
+    crossed = np.log(LEAST_OF_POSSIBLE) + log_possible <= np.log(len(patterns))
+    return bool(crossed or np.mean(frequency == 1) >= LEAST_SINGLE)
 
 
 def _copies_of_columns(matrix: Floats) -> dict[int, tuple[int, str]]:

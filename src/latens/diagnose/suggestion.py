@@ -44,8 +44,15 @@ FEWEST_CELLS = 300  # that must be scored for a word about structure
 ENOUGH_CELLS = 6000  # with so many in one fold, one is enough
 REFIT_SHARE = 0.25  # of the time, for the fit of the winner to all rows
 
-COLUMNS = ("structure", "estimator", "components", "score", "above independent", "behind first", "error")
-NOTE_ON_ERRORS = "error: standard error of how far a structure is behind the first, which is not behind itself"
+COLUMNS = (
+    *("structure", "estimator", "components", "score", "above independent", "error above"),
+    *("from other cells", "error from cells", "behind first", "error"),
+)
+NOTE_ON_ERRORS = (
+    "from other cells: what the shown cells of a row add to the score; the rest is the shapes of single columns\n"
+    "error above, error from cells: standard errors of the column before\n"
+    "error: standard error of how far a structure is behind the first, which is not behind itself"
+)
 QUESTION = (
     "covariance_type",
     "fit_intercept",
@@ -62,13 +69,15 @@ class Suggestion(Result):
     ----------
     table : Table
         One row for each candidate and baseline, the best first: its score in nats a cell, the difference to independent
-        columns, the difference to the first, and the paired standard error of the latter.
+        columns, what the shown cells of a row add to the score of a hidden one, and the difference to the first, each
+        with its paired standard error.
     best : str or None
         The structure that predicts hidden cells clearly better than every other; None if there is none.
     leader : str or None
         The simplest of those that are not clearly behind the first; None if nothing was found.
     nothing : bool
-        Whether no candidate predicts hidden cells better than independent columns.
+        Whether no candidate predicts hidden cells clearly better than independent columns, or only by the shapes of
+        single columns: the shown cells of a row then add nothing clear.
     model : fitted estimator or None
         The leader, fitted to all rows with its usual settings; None with `refit=False`.
     n_cells : int
@@ -135,7 +144,8 @@ def suggest(
     random_state : int, RandomState or Generator
         Seed of the folds and groups.
     sample_weight : array of shape (n,), optional
-        How often each row counts, in fits and in scores. By default those of `latens.read(..., weights=)`.
+        How often each row counts, in fits and in scores. By default those of `latens.read(..., weights=)`. The rows of
+        a table of counts (whole weights, rows without fractions) are repeated, so that a row may be fitted and scored.
     exposure : array of shape (n,) or str, optional
         Exposure of the counts of each row: positive numbers, or the name of a column of a data frame. By default those
         of `latens.read(..., exposure=)`. Only structures that support exposures are then tried: classes, and
@@ -287,6 +297,7 @@ def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
     if table.weight is not None:  # by it rows count in means; cells are as many as there are
         share = table.weight * (n_cells / max(float(table.weight @ cells.sum(axis=1)), np.finfo(float).tiny))
     sums = [share * np.where(cells, one.scores, 0.0).sum(axis=1) for one in scored]
+    gained = [share * np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
     means = [float(total.sum()) / max(n_cells, 1) for total in sums]
     order = sorted(range(len(scored)), key=lambda i: -means[i])
     top, base = order[0], next(i for i, one in enumerate(scored) if one.candidate.name == "independent columns")
@@ -295,15 +306,22 @@ def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
         error = _error(sums[i] - sums[top], n_cells) if i != top else float("nan")
         one = scored[i]
         errors.append(error)
-        rows.append((one.candidate.name, one.estimator, int(one.model.n_components_), means[i], means[i] - means[base],
-                     means[i] - means[top], error))  # fmt: skip
+        is_other = i != base
+        rows.append(
+            (
+                *(one.candidate.name, one.estimator, int(one.model.n_components_), means[i], means[i] - means[base]),
+                _error(sums[i] - sums[base], n_cells) if is_other else float("nan"),
+                float(gained[i].sum()) / max(n_cells, 1) if is_other else 0.0,
+                _error(gained[i], n_cells) if is_other else float("nan"),
+                *(means[i] - means[top], error),
+            )
+        )
     ranked = Ranked(
         tuple(scored[i].candidate.name for i in order),
         tuple(means[i] - means[top] for i in order),
         tuple(errors),
         "log probability of a hidden cell",
     )
-    gained = [share * np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
     verdict = _verdict(scored, sums, means, gained, n_cells)
     words = verdict.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
     short = [one.candidate.name for one in scored if one.was_cut]
@@ -342,8 +360,18 @@ def _verdict(
         return means[i] - means[j] > CLEAR_ERRORS * _error(sums[i] - sums[j], n_cells)
 
     # a model may beat normal columns by their shapes alone: what matters is what cells say about each other
-    informed = float(gained[top].sum()) / n_cells > CLEAR_ERRORS * _error(gained[top], n_cells)
-    if not (informed and clearly_above(top, base)):
+    from_cells, its_error = [float(g.sum()) / n_cells for g in gained], [_error(g, n_cells) for g in gained]
+    informed = [
+        i for i in structures if from_cells[i] > CLEAR_ERRORS * its_error[i] and clearly_above(i, base)
+    ]  # the simplest first
+    if informed and top not in informed:
+        others = " and ".join(names[i] for i in informed)
+        return _Verdict(
+            f"No clear winner: {names[top]} fill hidden cells best, but by the shapes of single columns; the shown "
+            f"cells of a row clearly add to the scores of {others} ({n_cells:,} cells).",
+            leader=names[informed[0]],
+        )
+    if not informed:
         correlated = [i for i, one in enumerate(scored) if one.is_baseline and clearly_above(i, base)]
         near = [i for i in structures if means[i] > means[base] and correlated and not clearly_above(correlated[0], i)]
         if near:
@@ -353,8 +381,14 @@ def _verdict(
             )
             errors = f"come within {CLEAR_ERRORS:g} standard errors of it ({n_cells:,} cells)"
             return _Verdict(f"No clear winner: {words} {errors}.", leader=names[near[0]])
-        words = "no structure fills hidden cells clearly better than independent columns"
-        return _Verdict(f"Nothing: {words} ({n_cells:,} cells).", nothing=True)
+        why = "no structure fills hidden cells clearly better than independent columns"
+        if clearly_above(top, base):
+            why = (
+                f"{names[top]} fill hidden cells {means[top] - means[base]:.2g} nats a cell better than independent "
+                "columns, but by the shapes of single columns; what the shown cells of a row add is not clear, "
+                f"{from_cells[top]:.2g} nats a cell with a standard error of {its_error[top]:.2g}"
+            )
+        return _Verdict(f"Nothing: {why} ({n_cells:,} cells).", nothing=True)
     rivals = [i for i, one in enumerate(scored) if i != top and (one.is_baseline or one.is_structure)]
     near = [i for i in rivals if not clearly_above(top, i)]
     gain = f"{means[top] - means[base]:.2f} nats a cell above independent columns"
