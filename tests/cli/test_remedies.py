@@ -72,9 +72,11 @@ def test_pages_have_the_remedies_of_the_command_that_wrote_them(numbers: Path) -
 
 
 def test_signs_of_columns_are_explained_where_they_are_printed(numbers: Path) -> None:
-    said = done("fit", numbers, "--model", "gaussian-mixture", "-k", "2", "--report", "none").stdout
-    words = "(share of the rows; columns that surely show it, the strongest first: + more and - less than in all rows)"
-    assert words in said
+    clusters = ("fit", numbers, "--model", "gaussian-mixture", "-k", "2")
+    words = "(share of the rows; columns that {}, the strongest first: + more and - less than in all rows)"
+    assert words.format("surely show it") in done(*clusters).stdout
+    without_intervals = done(*clusters, "--report", "none", "--force").stdout
+    assert words.format("show it by two standard errors") in without_intervals
     factors = done("fit", numbers, "--model", "factor-analysis", "-k", "1", "--report", "none", "--force").stdout
     assert "+ rises and - falls with it)" in factors
 

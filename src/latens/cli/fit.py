@@ -502,11 +502,11 @@ def _without_page(job: Job, paths: dict[str, Path]) -> str:
 
 def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
     from latens.cli.model_names import AS_ASKED
+    from latens.report.subject import Entry
 
-    return latens.report(
+    job.on_page = Entry(
         job.model,
         job.rows,
-        path,
         title=f"{job.table.source}: {job.choice.name}",
         metadata=known,
         y=job.target,
@@ -524,3 +524,4 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         warned=warned_in_options(getattr(job.model, "warnings_", ())),
         why="" if job.choice.why == AS_ASKED else job.choice.why,
     )
+    return latens.report(job.on_page, None, path)

@@ -15,6 +15,7 @@ from latens.system.wording import listed
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
     from latens.intake import Intake
+    from latens.report.subject import Entry
 
 __all__ = [
     "ROLES_BESIDE_ROWS",
@@ -57,6 +58,7 @@ class Job:
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
     sweep: list[tuple[int, int, float]] = field(default_factory=list)  # asked for, found, bound
+    on_page: Entry | None = None  # what the page says of the fit, with intervals, where one was written
 
 
 def about_data(table: Intake, *, everything: bool) -> str:
@@ -139,9 +141,8 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], list[str]]:
     from latens.estimators.display.order_note import order_note
     from latens.report.subject import Entry
 
-    entry = Entry(
-        job.model, job.rows, given={name: value for name, value in job.given.items() if name in ROLES_BESIDE_ROWS}
-    )
+    given = {name: value for name, value in job.given.items() if name in ROLES_BESIDE_ROWS}
+    entry = job.on_page or Entry(job.model, job.rows, given=given)
     sizes, profile = entry.sizes, entry.profile
     if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
         return [], []
@@ -151,16 +152,17 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], list[str]]:
             f"{100 * sizes.share[k]:.1f} %",
             ", ".join(
                 f"{'+' if profile.strength[d, k] > 0 else '-'}{one_line(profile.columns[d])}"
-                for d in profile.notable(k, N_STRONGEST)
+                for d in (profile if job.on_page is None else entry).notable(k, N_STRONGEST)
             ),
         )
         for k, name in enumerate(entry.labels)
     ]
     signs = "+ more and - less than in all rows" if entry.grouped else "+ rises and - falls with it"
     signs = "+ made by it" if entry.family == "causes" else signs
-    note = f"share of the {sizes.of}; columns that surely show it, the strongest first: {signs}"
+    sure = "surely show it" if job.on_page is not None else "show it by two standard errors"  # intervals take longer
+    note = f"share of the {sizes.of}; columns that {sure}, the strongest first: {signs}"
     notes = [note if any(words for *_, words in rows) else "", order_note(job.model, sizes.share)]
-    return rows, list(filter(None, notes))
+    return [(*row[:2], row[2] or "none stands out") for row in rows], list(filter(None, notes))
 
 
 def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:

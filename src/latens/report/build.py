@@ -77,8 +77,8 @@ def report(
     Parameters
     ----------
     model : fitted estimator, or result
-        Any estimator of this library after `fit`; what `compare`, `sweep`, `suggest` or `stability` returned; or a
-        posterior of `latens.nets`.
+        Any estimator of this library after `fit`; what `compare`, `sweep`, `suggest` or `stability` returned; a
+        posterior of `latens.nets`; or a `latens.report.Entry`, which holds all other arguments.
     X : array-like of shape (N, D), optional
         Rows to show beside what the model makes of them; for a posterior of weights, what its `predict` answered.
     path : path-like, default="report.html"
@@ -124,6 +124,8 @@ def report(
             f"X is the path {where!r}; the page is the third argument: latens.report(model, X, {where!r}), or without "
             f"rows path={where!r}."
         )
+    if isinstance(model, Entry):
+        return report_many([model], path, title or model.heading)
     if isinstance(model, Result):
         return write_result(model, path, title)
     if is_weight_posterior(model):

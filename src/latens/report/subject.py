@@ -16,7 +16,7 @@ from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
-from latens.report.measures.profile import Profile, profile_of
+from latens.report.measures.profile import Ends, Profile, ends_of, profile_of
 from latens.report.measures.sample import RowSample, n_rows_of, row_labels, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
 from latens.system.fingerprint import fingerprint
@@ -202,6 +202,15 @@ class Entry:
     def certainty(self) -> Certainty:
         """Intervals of what is shown."""
         return certainty_of(self)
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The same of the cells of the table of columns."""
+        return ends_of(self)
+
+    def notable(self, k: int, n: int) -> list[int]:
+        """Columns in which component k surely stands out, by its standard errors and by these intervals."""
+        return [] if self.profile is None else self.profile.notable(k, n, self.ends)
 
     @cached_property
     def hidden_cells(self) -> HiddenCells | None:

@@ -32,10 +32,13 @@ MOST_NATS_TO_GAIN = 0.05  # nats still to be gained above which differences say 
 MOST_DEVIATIONS = 0.5  # standard deviations that a number of a large posterior may be from its optimum
 NOT_IDENTIFIED = "not identified: factors may be turned into each other"
 AT_END = "at an end of its range"
+OF_ONE_ROW = "of one row: how far its rows spread is known by the prior alone"
+ONE_ROW = 1.5  # rows of a component that show a column, as memberships share rows out, below which they are one
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 MOST_VAGUE = 5.0  # standard deviations of a logarithm or a logit, above which its interval reaches from end to end
 STEP_OF_SHARES = 1e-5  # of a coordinate, in differences of squares of loadings next to 0
 RELATIVE_STEP = 1e-5  # of sums that shares are made of, in differences
+SPREADS = ("covariances", "standard_deviations")
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
@@ -66,6 +69,7 @@ class ByResponse(DataOfFit):
         _shares_of: Callable[[Floats], Floats]
         _axes_at: Callable[[Any], AxesByRule | None]
         _names_beside: Callable[[], Collection[str]]
+        _described_columns: Callable[[], Sequence[Any] | Floats]
         _known_of_components: Callable[..., Components]
         _bound_terms: Callable[[Any, Any], dict[str, float]]
 
@@ -248,6 +252,10 @@ class ByResponse(DataOfFit):
             covariance_type=getattr(self, "covariance_type", ""),
         )
 
+    def _rows_of_spreads(self) -> Floats | None:
+        """(K, D), rows by which the spread of each column in each component is estimated; None where it is not."""
+        return None
+
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
         free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1 and not self._axes_by_rule
@@ -257,6 +265,14 @@ class ByResponse(DataOfFit):
         """Write down why numbers are not sound whatever their curvature."""
         if isinstance(self._model, Biased) and self._model.biased_local(self.posterior_):
             why[why == ""] = "biased: posteriors of rows are approximate"
+        rows = self._rows_of_spreads()
+        if rows is not None:
+            place = {str(name): d for d, name in enumerate(self._described_columns())}
+            for i, number in enumerate(numbers):
+                needs_spread = number.parameter in SPREADS or (number.parameter == "means" and number.link == "real")
+                if needs_spread and why[i] == "" and number.component is not None:
+                    columns = [place[name] for name in number.columns] or slice(None)
+                    why[i] = OF_ONE_ROW if rows[number.component][columns].min() < ONE_ROW else ""
         inclusion = self._publish(self.posterior_, self._state.stats, self._units).get("inclusion")
         for i, number in enumerate(numbers):
             if inclusion is not None and number.parameter == "components" and why[i] == "":

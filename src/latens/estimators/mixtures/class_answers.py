@@ -294,6 +294,9 @@ class ClassAnswers(MixtureEstimator):
         rng, how = generator(self.random_state), one_of("globals", globals, ["each", "shared"])
         return self._as_given_to_fit(*drawn_rows(self._model, self.posterior_, n, rng, how, each))
 
+    def _rows_of_spreads(self) -> Floats:
+        return self._rows_shown()
+
     def _as_given_to_fit(self, rows: Floats, codes: Floats) -> tuple[Any, Floats]:
         """Rows in model units as the fit was given some, a frame or an array."""
         table = self.columns_.table

@@ -252,6 +252,9 @@ class GaussianMixture(MixtureEstimator):
         if self.covariance_type in ("full", "tied") and unseen.any():
             self.unseen_rows_ = unseen
 
+    def _rows_of_spreads(self) -> Floats | None:
+        return None if self.covariance_type in ("tied", "known") else self._rows_shown()
+
     def _rows_shown(self) -> Floats:
         unseen = getattr(self, "unseen_rows_", None)  # files that were written before lack it
         if unseen is None or len(unseen) != self.n_components_:

@@ -34,10 +34,13 @@ class Certainty:
     table : IntervalTable or None
         None where they would have taken too long, or cannot be had; `note` says what to type.
     note : str
+    call : str
+        The call of `intervals` that gives the same table.
     """
 
     table: Any
     note: str
+    call: str = ""
 
     @property
     def narrow(self) -> bool:
@@ -80,7 +83,9 @@ def certainty_of(entry: Entry) -> Certainty:
             )
     except (ValueError, TypeError, np.linalg.LinAlgError) as reason:
         return Certainty(None, f"No intervals: {reason}")
-    return Certainty(table, TOO_NARROW if table.method == "mean-field" else "")
+    own = "" if method == "auto" else f", method={method!r}"
+    note = TOO_NARROW if table.method == "mean-field" else ""
+    return Certainty(table, note, entry.call(f"model.intervals(X{own})"))
 
 
 def _quickly_refitted(entry: Entry) -> bool:

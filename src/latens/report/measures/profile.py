@@ -26,7 +26,9 @@ from latens.models.likelihoods.names import MEASUREMENTS
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["Profile", "profile_of"]
+__all__ = ["Ends", "Profile", "ends_of", "profile_of"]
+
+Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and component: ends, sound, why not
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Profile:
         What `intervals` calls each column; the columns' own names otherwise.
     lift : array of shape (D, K), optional
         Where cells are probabilities, how many times the usual share they are; NaN elsewhere.
+    usual : array of shape (D,), optional
+        The published number that is no strength at all, that of all rows; the centre otherwise.
     """
 
     columns: list[str]
@@ -62,6 +66,7 @@ class Profile:
     scale: np.ndarray
     known_as: list[str] | None = None
     lift: np.ndarray | None = None
+    usual: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -100,14 +105,25 @@ class Profile:
     def _least(self) -> np.ndarray:
         return least_strength(self.strength, self.error)
 
-    def notable(self, k: int, n: int) -> list[int]:
-        """Those of them that surely stand out: no tiny strengths, no raised probabilities below the usual."""
+    def notable(self, k: int, n: int, ends: Ends | None = None) -> list[int]:
+        """Those of all columns that surely stand out: no tiny strengths, no raised probabilities below the usual.
+
+        `ends` are intervals in the unit of cells. One that holds the number of all rows leaves the sign open: the
+        standard error takes the codes of rows for known, and an interval need not.
+        """
         lift = np.full(self.strength.shape, np.nan) if self.lift is None else self.lift
         return [
-            d for d in self.top(k, n)
+            d for d in self.top(k, len(self.columns))
             if abs(self.strength[d, k]) >= LEAST_STRENGTH and self._least[d, k] > 0
             and not (self.strength[d, k] > 0 and lift[d, k] < 1)
-        ]  # fmt: skip
+            and not self._holds_usual(d, k, ends or {})
+        ][:n]  # fmt: skip
+
+    def _holds_usual(self, d: int, k: int, ends: Ends) -> bool:
+        """Whether the interval of a number is known and holds that of all rows."""
+        lower, upper, *_ = ends.get((d, k), (np.nan, np.nan))
+        usual = self.in_unit(d, k, float((self.centre if self.usual is None else self.usual)[d]))
+        return bool(np.isfinite([lower, upper]).all() and lower <= usual <= upper)
 
 
 LEAST_STRENGTH = 0.05  # strengths, in standard deviations of a column
@@ -183,4 +199,35 @@ def _of_classes(model: Any) -> Profile:
     lift = [row.value / max(row.usual, 1e-12) if row.level else np.full(len(row.value), np.nan) for row in rows]
     strength, shown = np.array([row.strength for row in rows]), np.array([row.value for row in rows])
     names, error = [row.name for row in rows], np.array([row.error for row in rows])
-    return Profile(names, strength, error, shown, NOTE_ON_KINDS, zero, one, known_as, np.array(lift))
+    usual = np.array([row.usual for row in rows])
+    return Profile(names, strength, error, shown, NOTE_ON_KINDS, zero, one, known_as, np.array(lift), usual)
+
+
+def ends_of(entry: Entry) -> Ends:
+    """By (column, component), the interval in the unit of the cell, whether it is sound, and why not."""
+    profile, known = entry.profile, entry.certainty.loadings()
+    if profile is None or not known:
+        return {}
+    layout = getattr(entry.model, "layout_", None)
+    if profile.known_as is not None:
+        pairs = [("", name) for name in profile.known_as]
+    elif layout is None:
+        pairs = [("", name) for name in _published_names(entry, len(profile.columns))]
+    else:
+        pairs = [(view, name) for view, names in zip(layout.views, layout.features, strict=True) for name in names]
+    if len(pairs) != len(profile.columns):
+        return {}
+    components = [str(name) for name in entry.model.get_feature_names_out()]
+    found: Ends = {}
+    for d, (view, feature) in enumerate(pairs):
+        for k, component in enumerate(components):
+            ends = known.get((component, view, feature))
+            if ends is not None:
+                lower, upper = (profile.in_unit(d, k, end) for end in ends[:2])
+                found[d, k] = (lower, upper, ends[2], ends[3])
+    return found
+
+
+def _published_names(entry: Entry, d: int) -> list[str]:
+    known = getattr(entry.model, "feature_names_in_", None)
+    return [f"x{i}" for i in range(d)] if known is None else [str(name) for name in known]

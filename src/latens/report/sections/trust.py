@@ -48,9 +48,10 @@ def trust(entry: Entry) -> Section | None:
         table = _table(entry)
         if len(certainty.table.rows) > MOST_INTERVALS:
             notes.append(
-                f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; "
-                f"{entry.call('model.intervals(X)')} has all."
+                f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; {certainty.call} has all."
             )
+        if (by_itself := entry.call("model.intervals(X)")) != certainty.call:
+            notes.append(f"{by_itself} may choose a method that a page does not wait for, with other intervals.")
     parts = () if table is None else (Section("Intervals one by one", table=table, folded=len(table.rows) > MOST_OPEN),)
     return Section("Can I trust it", notes=tuple(notes), figures=figures, parts=parts, anchor="trust")
 

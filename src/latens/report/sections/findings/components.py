@@ -17,8 +17,6 @@ from latens.report.subject import Entry
 
 __all__ = ["columns", "listing"]
 
-Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and component: ends, sound, why not
-
 MOST_COMPONENTS = 64
 TOP = 5  # strongest columns listed of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
@@ -42,12 +40,11 @@ def listing(entry: Entry) -> Section | None:
     heads = ["index", "name", f"share of {sizes.of}"]
     extra = _extra_columns(entry)
     profile = entry.profile if entry.image_shape is None else None
-    known = {} if profile is None else _intervals(entry, profile)
     rows = []
     for i in range(min(k, MOST_COMPONENTS)):
         share = f"{100 * sizes.share[i]:.1f} %"
         values = [text[i] for _, text in extra]
-        top = [] if profile is None else [_top(profile, known, i)]
+        top = [] if profile is None else [_top(entry, profile, i)]
         rows.append((str(i), component_name(i, entry.labels[i]), share, *values, *top))
     heads += [name for name, _ in extra]
     heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
@@ -77,7 +74,7 @@ def columns(entry: Entry) -> Section | None:
     k = min(profile.strength.shape[1], MOST_COMPONENTS)
     most = min(MOST_COLUMNS, MOST_CELLS // max(k, 1))
     d = len(profile.columns)
-    why, is_shown = _doubts(entry, profile), profile.is_shown
+    why, is_shown = _doubts(entry), profile.is_shown
     strength = np.where(is_shown, profile.strength, 0.0)[:, :k]
     keep = np.sort(np.argsort(-np.max(np.abs(strength), axis=1), kind="stable")[:most])
     text = f"Cells are {profile.unit}; "
@@ -129,15 +126,15 @@ def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
     return extra
 
 
-def _top(profile: Profile, known: Ends, k: int) -> Markup:
+def _top(entry: Entry, profile: Profile, k: int) -> Markup:
     """The strongest columns of a component: sign, size and interval in units of the column."""
     parts = []
-    for d in profile.notable(k, TOP):
+    for d in entry.notable(k, TOP):
         value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
         lift = np.nan if profile.lift is None else float(profile.lift[d, k])
         form = signed if np.isnan(shown) else number if np.isnan(lift) else chance
         text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {form(shown)}"
-        ends = known.get((d, k))
+        ends = entry.ends.get((d, k))
         span = Markup("")
         lower, upper = ("", "") if ends is None else map(form, ends[:2])
         if ends is not None and form is number and lower == upper:
@@ -149,38 +146,8 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
     return Markup(" ").join(parts) if parts else Markup("none stands out")
 
 
-def _doubts(entry: Entry, profile: Profile) -> dict[tuple[int, int], str]:
+def _doubts(entry: Entry) -> dict[tuple[int, int], str]:
     """By (column, component), why an interval is not sound; mean field is mentioned once, not in every cell."""
     if entry.certainty.narrow:
         return {}
-    return {at: ends[3] for at, ends in _intervals(entry, profile).items() if not ends[2]}
-
-
-def _intervals(entry: Entry, profile: Profile) -> Ends:
-    """By (column, component), the interval in the unit of the cell, whether it is sound, and why not."""
-    known = entry.certainty.loadings()
-    if not known:
-        return {}
-    layout = getattr(entry.model, "layout_", None)
-    if profile.known_as is not None:
-        pairs = [("", name) for name in profile.known_as]
-    elif layout is None:
-        pairs = [("", name) for name in _published_names(entry, len(profile.columns))]
-    else:
-        pairs = [(view, name) for view, names in zip(layout.views, layout.features, strict=True) for name in names]
-    if len(pairs) != len(profile.columns):
-        return {}
-    components = [str(name) for name in entry.model.get_feature_names_out()]
-    found = {}
-    for d, (view, feature) in enumerate(pairs):
-        for k, component in enumerate(components):
-            ends = known.get((component, view, feature))
-            if ends is not None:
-                lower, upper = (profile.in_unit(d, k, end) for end in ends[:2])
-                found[d, k] = (lower, upper, ends[2], ends[3])
-    return found
-
-
-def _published_names(entry: Entry, d: int) -> list[str]:
-    known = getattr(entry.model, "feature_names_in_", None)
-    return [f"x{i}" for i in range(d)] if known is None else [str(name) for name in known]
+    return {at: ends[3] for at, ends in entry.ends.items() if not ends[2]}
