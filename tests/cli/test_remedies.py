@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from latens.cli.terminal.remedies import in_options
+from latens.report.measures.certainty import Certainty, certainty_of
 from tests.cli.commands import call, done
 
 
@@ -84,3 +87,22 @@ def test_signs_of_columns_are_explained_where_they_are_printed(numbers: Path) ->
 def test_kinds_of_columns_are_options() -> None:
     words = in_options("If they are counts: likelihoods={'n': 'poisson', 'n 2': 'poisson'}, and so on for the others.")
     assert words == "If they are counts: --likelihood n=poisson --likelihood 'n 2=poisson', and so on for the others."
+
+
+def test_columns_that_are_called_sure_are_those_of_the_page(numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With intervals of column b so wide that they hold the number of all rows."""
+
+    def wide(entry: Any) -> Certainty:
+        found = certainty_of(entry)
+        rows = [(*row[:6], row[4] - 1e3, row[4] + 1e3, *row[8:]) if row[2] == "b" else row for row in found.table.rows]
+        return replace(found, table=replace(found.table, rows=tuple(rows)))
+
+    def columns_of(said: str) -> set[str]:
+        lines = [line for line in said.splitlines() if re.match(r"cluster\d ", line)]
+        return {name.strip(" ,+-") for line in lines for name in line.partition("%")[2].split(",")}
+
+    command = ("fit", numbers, "--model", "gaussian-mixture", "-k", "2", "--force")
+    assert columns_of(done(*command).stdout) == {"a", "b", "c"}
+    monkeypatch.setattr("latens.report.subject.certainty_of", wide)
+    assert columns_of(done(*command).stdout) == {"a", "c"}
+    assert columns_of(done(*command, "--report", "none").stdout) == {"a", "b", "c"}  # intervals are those of a page
