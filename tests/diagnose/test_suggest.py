@@ -194,7 +194,7 @@ def counts_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_rows_of_a_table_of_counts_are_repeated(columns: int) -> None:
     X = answers(300)[:, :columns]
     patterns, counts = counts_of(X)
-    lacking = np.vstack([patterns, 1 - patterns[:1]])  # with a combination of frequency 0, which is no row
+    lacking = np.vstack([patterns, patterns[:1]])  # a row of frequency 0 is none
     table = CellTable.of(lacking, np.random.default_rng(0), np.append(counts, 0.0))
     assert table.weight is None
     assert np.array_equal(table.exact, patterns.repeat(counts, axis=0))
@@ -224,7 +224,9 @@ def test_weights_that_are_no_frequencies_do_not_repeat_rows() -> None:
     rng = np.random.default_rng(0)
     patterns = np.unique(answers(300), axis=0)
     wide = (rng.random((200, 15)) < 0.5).astype(float)
+    survey = (rng.random((300, 4)) < 0.5).astype(float)  # in which all combinations occur, many times each
     for X, weight in (
+        (survey, rng.integers(1, 900, len(survey)).astype(float)),
         (patterns, rng.uniform(0.5, 3.0, len(patterns))),
         (wide, rng.integers(50, 900, len(wide)).astype(float)),
         (numbers(80), rng.integers(1, 4, 80).astype(float)),

@@ -238,18 +238,20 @@ def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple
 def _are_frequencies(weight: Floats, matrix: Floats, kinds: Sequence[str]) -> bool:
     """Whether weights are frequencies of a table of counts: a weight of 2 is then two rows that are alike in all cells.
 
-    That takes whole weights, of rows without fractions. Expansion weights of a survey may be whole numbers, too: they
-    leave most combinations of values out, and seldom count a combination once, as independent rows would.
+    That takes whole weights, and rows without fractions that are all different. Expansion weights of a survey may be
+    whole numbers, too: its rows repeat each other where few combinations of values are possible, and where many are,
+    they leave most of them out and seldom count one once, as independent rows would.
     """
     if not (np.all(weight == np.floor(weight)) and weight.max() > 1 and weight.sum() <= MOST_REPEATED):
         return False
-    shown = matrix[weight > 0]
+    shown, frequency = matrix[weight > 0], weight[weight > 0]
     if any(kind == "number" for kind in kinds) and not np.all(np.isnan(shown) | (shown == np.floor(shown))):
         return False
-    patterns, place = np.unique(np.nan_to_num(shown, nan=np.inf), axis=0, return_inverse=True)
-    frequency = np.bincount(np.ravel(place), weights=weight[weight > 0])
-    log_possible = sum(np.log(len(np.unique(column))) for column in patterns.T)
-    crossed = np.log(LEAST_OF_POSSIBLE) + log_possible <= np.log(len(patterns))
+    levels = np.nan_to_num(shown, nan=np.inf)
+    if len(np.unique(levels, axis=0)) < len(levels):
+        return False
+    log_possible = sum(np.log(len(np.unique(column))) for column in levels.T)
+    crossed = np.log(LEAST_OF_POSSIBLE) + log_possible <= np.log(len(levels))
     return bool(crossed or np.mean(frequency == 1) >= LEAST_SINGLE)
 
 
