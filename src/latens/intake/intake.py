@@ -524,6 +524,8 @@ def _part(
 def _sparse_part(
     table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str, among_others: bool
 ) -> Part:
+    if choices.index_col is not None and choices.index_col == table.row_name_column:
+        choices = replace(choices, index_col=None)  # it names the rows already
     choices.check(table.names)
     if format is None and not transpose:
         _refuse_transposed(label, table.names, table.row_names)

@@ -32,9 +32,10 @@ SAMPLE_WORDS = ("sample", "id", "subject", "patient", "cell", "row", "user", "do
 LIST_WORDS = ("orderid", "transaction", "invoice", "receipt", "customer", "session", "visit", "member")
 FEATURE_WORDS = ("feature", "variable", "gene", "item", "term", "word", "key", "column", "marker", "product", "measure")
 VALUE_WORDS = ("value", "count", "n", "amount", "rating", "expression", "measurement", "weight", "quantity")
-HEADING_WORDS = frozenset({*SAMPLE_WORDS, *LIST_WORDS, "item", "product", "good", "article"})
+ITEM_WORDS = frozenset({"item", "product", "good", "article"})
+HEADING_WORDS = ITEM_WORDS | {*SAMPLE_WORDS, *LIST_WORDS}
 BRACED = re.compile(r"\{.*\}|\[.*\]|\(.*\)", re.S)
-LEAST_LISTS = 0.2  # share of different lists of several items among cells that are lists
+LEAST_LISTS = 0.2  # share of lists of several items among the different cells of a column of lists
 GENE_NAME = re.compile(r"ENS[A-Z]*[GTP]\d{6,}(\.\d+)?|\d+(_[sxafri])?_at|cg\d{8}|rs\d{3,}|(hsa|mmu)-(mir|let)-.*", re.I)
 SAMPLE_NAME = re.compile(
     r"(TCGA|GSM|SRR|ERR|SAMN|SAMEA|GTEX)[-_A-Z0-9.]*\d.*|(sample|subject|patient|cell|donor|s|p)[-_. ]?\d+", re.I
@@ -56,6 +57,7 @@ class SparseTable:
     notes: tuple[str, ...] = ()
     format: str = "matrix"  # how the file lays it out
     known: Mapping[str, Values] = field(default_factory=dict)  # what else the file says of the rows
+    row_name_column: str | None = None  # the column that names the rows, if one does
 
     def transposed(self) -> SparseTable:
         rows = self.row_names or tuple(f"x{i}" for i in range(self.matrix.shape[0]))
@@ -94,8 +96,10 @@ def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
             rows.append(i)
             columns.append(at.setdefault(item, len(at)))
     matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(lists), len(at)))
-    notes = (f"{len(lists):,} lists, of {len(at):,} different items{'' if names is None else ', by the first column'}",)
-    return SparseTable(matrix, tuple(at), names, notes, format="transactions")
+    named_by = None if names is None else lines[0][0]
+    note = f"{len(lists):,} lists, of {len(at):,} different items"
+    note += "" if named_by is None else f", by the first column, {named_by!r}"
+    return SparseTable(matrix, tuple(at), names, (note,), "transactions", row_name_column=named_by)
 
 
 def _named_lists(lines: Sequence[Sequence[str]]) -> tuple[tuple[str, ...] | None, list[list[str]]]:
@@ -113,7 +117,7 @@ def _named_lists(lines: Sequence[Sequence[str]]) -> tuple[tuple[str, ...] | None
     names = None
     if header is not None and _count_their_items(lists):
         lists = [line[1:] for line in lists]
-    elif header is not None and _names_lists(header[0]) and _are_names_of_lists(lists):
+    elif header is not None and not _names_items(header[0]) and _are_names_of_lists(lists):
         names, lists = tuple(line[0] for line in lists), [line[1:] for line in lists]
     elif header is not None and _names_lists(header[0]) and len(header) > 2:
         raise TableRefused(
@@ -126,12 +130,17 @@ def _named_lists(lines: Sequence[Sequence[str]]) -> tuple[tuple[str, ...] | None
 
 
 def _is_header_of_lists(lines: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line says what the others hold: words such as item, or 0, 1, 2, ..., that are no items."""
+    """Whether the first line says what the others hold: it has no item of theirs.
+
+    It has words such as item, or 0, 1, 2, ...; or the lines below it begin with names of their own.
+    """
     first = list(lines[0])
     if len(lines) < 3 or {*first} & {item for line in lines[1:] for item in line}:
         return False
     counted = len(first) > 1 and first == [str(j) for j in range(len(first))]
-    return counted or any(words & HEADING_WORDS for words in map(_singular_words, first))
+    if counted or any(words & HEADING_WORDS for words in map(_singular_words, first)):
+        return True
+    return len(lines) > LEAST_ROWS and _are_names_of_lists(lines[1:]) and any(len(line) > 1 for line in lines[1:])
 
 
 def _are_names_of_lists(lists: Sequence[Sequence[str]]) -> bool:
@@ -149,6 +158,10 @@ def _names_lists(heading: str) -> bool:
     return bool(_singular_words(heading) & {*SAMPLE_WORDS, *LIST_WORDS})
 
 
+def _names_items(heading: str) -> bool:
+    return bool(_singular_words(heading) & ITEM_WORDS)
+
+
 def _singular_words(heading: str) -> set[str]:
     """The words of a heading, without the s of many: Item(s) and items are item.
 
@@ -164,13 +177,15 @@ def _hold_lists(cells: Sequence[str]) -> bool:
 
     >>> _hold_lists(["{milk,bread}", "{eggs}"]), _hold_lists(["milk;bread", "bread;eggs", "milk;eggs", "milk", "eggs"])
     (True, True)
+    >>> _hold_lists(["milk;bread", "bread;eggs", "milk;eggs", "milk", "eggs"] * 20)
+    True
     >>> _hold_lists(["Oslo, Norway", "Rome, Italy", "Lima, Peru"]), _hold_lists(["SME", "Retail", "SME"])
     (False, False)
     """
     if all(BRACED.fullmatch(cell) for cell in cells):
         return bool(cells)
-    lists = [_items_of(cell) for cell in cells]
-    several = {tuple(sorted(items)) for items in lists if len(items) > 1}
+    lists = {tuple(sorted(_items_of(cell))) for cell in cells}  # a list that is repeated says no more
+    several = [items for items in lists if len(items) > 1]
     returns = Counter(item for items in several for item in items)
     varied = len(set(map(len, lists))) > 1  # a name and a first name are always two
     return varied and len(several) >= LEAST_LISTS * len(lists) and 2 * len(returns) <= returns.total()
@@ -188,16 +203,26 @@ def _items_of(cell: str) -> list[str]:
 
 
 def _by_name_of_list(lines: Sequence[Sequence[str]]) -> dict[str, list[str]] | None:
-    """Items by the first of two columns, under a header that calls it an order, id or the like; else None."""
+    """Items by the first of two columns, which names the list; None where lines are lists of their own.
+
+    It does under a header that calls it an order, id or the like, and, whatever the header, where it repeats, no item
+    is in it, and hardly any line occurs twice.
+
+    >>> _by_name_of_list([["film", "genre"], *([f"{i // 2}", f"genre {i % 3}"] for i in range(8))])["1"]
+    ['genre 2', 'genre 0']
+    """
     if len(lines) < 3 or any(len(line) != 2 for line in lines):
         return None
-    if not _names_lists(lines[0][0]):
-        return None
-    first, second = ({line[i] for line in lines[1:]} for i in (0, 1))
-    if first & second or len(first) == len(lines) - 1:
+    body = lines[1:]
+    first, second = ({line[i] for line in body} for i in (0, 1))
+    if first & second or len(first) == len(body):
         return None  # both are items, or no list has a second one
+    if not _names_lists(lines[0][0]):
+        other_header = not {*lines[0]} & (first | second) and len(body) >= LEAST_ROWS
+        if not other_header or len(set(map(tuple, body))) <= PAIRS * len(body):
+            return None
     baskets: dict[str, list[str]] = {}
-    for name, item in lines[1:]:
+    for name, item in body:
         baskets.setdefault(name, []).append(item)
     return baskets
 
@@ -249,7 +274,7 @@ def looks_like_pairs(raw: RawTable) -> bool:
     if raw.values[1].dtype.kind == "f" and not words & set(FEATURE_WORDS):
         return False  # a measurement that was repeated
     lines = _whole_lines(raw)
-    baskets = _by_name_of_list(lines)
+    baskets = _by_name_of_list(lines) if _names_lists(raw.names[0]) else None  # else it may be a table of two levels
     n = len(lines) - 1
     return baskets is not None and len({line[1] for line in lines[1:]}) < n and len(set(map(tuple, lines))) > PAIRS * n
 
