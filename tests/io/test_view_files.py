@@ -225,6 +225,7 @@ LIES: dict[str, tuple[Lie, str]] = {
         "different known precisions",
     ),
     "a unit of precisions that is none": (at("model.views.0", precision_unit=0.0), "precisions in units of 0"),
+    "a unit of exposures that is none": (at("model.views.0", exposure_unit=0.0), "exposures in units of 0"),
     "measurements without precisions": (
         at("model.views.0", likelihood={"record": "Measured", "fields": {}}),
         "different known precisions",

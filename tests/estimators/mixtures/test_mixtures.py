@@ -482,3 +482,18 @@ def test_correlated_columns_with_holes_are_searched_without_slow_ascents() -> No
     assert model.converged_
     assert model.n_components_ <= 11  # as many as complete rows have
     assert len(events) < 400  # 1,455 of starts from column means
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_rare_ones_form_no_clusters_of_single_rows(seed: int) -> None:
+    """Rows differ in how many of 97 rare things they have, as tumours do in mutations."""
+    rng = np.random.default_rng(seed)
+
+    def rows(n: int) -> np.ndarray:
+        rates = 0.008 * rng.gamma(0.3, 1 / 0.3, size=n)
+        return (rng.random((n, 97)) < np.minimum(rates, 0.5)[:, None]).astype(float)
+
+    X, new = rows(90), rows(2000)
+    share = (X.sum(axis=0) + 0.5) / 91
+    independent = (new * np.log(share) + (1 - new) * np.log1p(-share)).sum(axis=1).mean()
+    assert latens.BernoulliMixture(random_state=0).fit(X).score(new) > independent

@@ -55,6 +55,23 @@ def test_another_unit_of_exposure_moves_the_levels_alone() -> None:
     assert two.scores_ == pytest.approx(one.scores_ @ turn, abs=1e-2)
 
 
+@pytest.mark.parametrize("kind", ["poisson", "negative-binomial"])
+def test_the_unit_of_exposure_does_not_change_the_fit(kind: str) -> None:
+    y, s, _ = made()
+    one = model(kind).fit({"rna": y}, exposure=s)
+    for unit in (1e-9, 1e6):
+        other = model(kind).fit({"rna": y}, exposure=unit * s)
+        assert other.elbo_ == pytest.approx(one.elbo_, abs=0.02)
+        assert other.intercepts_["rna"] == pytest.approx(one.intercepts_["rna"] - np.log(unit), abs=1e-3)
+        codes = np.zeros((1, one.n_components_))
+        rates = [
+            unit * other.inverse_transform(codes)["rna"],
+            one.inverse_transform(codes)["rna"],
+        ]  # of an exposure of 1
+        assert np.log(rates[0]) == pytest.approx(np.log(rates[1]), abs=1e-3)
+        assert other.score({"rna": y}, exposure=unit * s) == pytest.approx(one.score({"rna": y}, exposure=s), abs=1e-3)
+
+
 def test_a_row_that_shows_nothing_is_imputed_in_proportion_to_its_exposure() -> None:
     y, s, _ = made()
     found = model(max_iter=20).fit({"rna": y, "other": made(1)[2]}, exposure={"rna": s})

@@ -20,6 +20,11 @@ from latens.models.mixture.model import Mixture, MixturePosterior
 
 __all__ = ["BernoulliMixture"]
 
+# Weight of each of the two values in the prior, beside that of the column's own share. Without it the prior of a rare
+# column says that a cluster has the value always or never: rows of rare values become clusters of their own, and what
+# a cluster has not shown is next to impossible in it.
+EACH_VALUE = 0.1
+
 
 class BernoulliMixture(MixtureEstimator):
     """Find clusters of rows of zeros and ones, and their number.
@@ -36,7 +41,8 @@ class BernoulliMixture(MixtureEstimator):
     weight_concentration_prior : float, optional
         Concentration of the Dirichlet prior per cluster, or the mean concentration of the Dirichlet process; None is 1.
     probability_prior : float
-        Weight of the prior of each probability, in rows; its mean is the share of ones in the column.
+        Weight w of the prior of each probability, in rows: Beta(w (m + .1), w (1 - m + .1)), where m is the share of
+        ones in the column.
     max_iter, tol : int, float
         Largest number of iterations, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -159,8 +165,9 @@ class BernoulliMixture(MixtureEstimator):
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         worth = positive_number("probability_prior", self.probability_prior)
         ones = np.asarray(x.sum(axis=0), dtype=np.float64)
-        mean = (ones + 0.5) / (x.shape[0] + 1.0)  # a column of one value alone leaves room for the other
-        return Mixture(self._weight_family(), BernoulliColumns(Beta(worth * mean[None], worth * (1 - mean)[None])))
+        share = (ones + 0.5) / (x.shape[0] + 1.0)
+        chances = Beta(worth * (share + EACH_VALUE)[None], worth * (1.0 - share + EACH_VALUE)[None])
+        return Mixture(self._weight_family(), BernoulliColumns(chances))
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: uniform between a quarter and three quarters."""

@@ -29,7 +29,7 @@ from latens.models.multi_view.codes import JointCodes
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.moves import deletions
-from latens.models.multi_view.view import COVARIATES, View, precision_of
+from latens.models.multi_view.view import COVARIATES, View, exposure_of, precision_of
 
 __all__ = [
     "ColumnsOfView",
@@ -120,10 +120,18 @@ def _view_of(
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
         exposed=exposed,
+        exposure_unit=_usual_exposure(part, sample.aux[exposure_of(name)]) if exposed else 1.0,
         offset=WEAK / spread,
         slope=slope,
         precision_unit=1.0 if precision_unit is None else precision_unit,
     )
+
+
+def _usual_exposure(part: Rows, logs: Any) -> float:
+    """The geometric mean of the exposures of rows that show a view, from their logarithms (n,)."""
+    shows = np.ones(len(part)) if part.seen is None else host(part.seen).any(axis=1).astype(float)
+    weight = shows if part.weight is None else shows * host(part.weight)
+    return float(np.exp(np.average(host(logs), weights=weight))) if weight.sum() > 0 else 1.0
 
 
 def _variances(part: Rows, spread: float, sizes: Floats, single: bool) -> Floats:

@@ -146,6 +146,7 @@ def in_data_units(
         "intercepts": {
             n: kinds[n].likelihood.intercept(v.offsets.mean[:, : model.n_groups], kinds[n].about(v)).T * scale[c]
             + units.origin[c]
+            + kinds[n].log_of_one
             for n, (v, c) in views.items()
         },
         "noise_variance": {

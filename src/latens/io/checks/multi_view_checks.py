@@ -68,6 +68,8 @@ def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n
     for view in model.views:
         if not view.precision_unit > 0:
             raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
+        if not 0 < view.exposure_unit < np.inf:
+            raise FileRefused(f"view {view.name[:40]!r} has exposures in units of {view.exposure_unit:g}.")
     read = layout.as_read.n_columns
     if read != n_features or (attributes["_plain"] and len(names) > 1):
         raise FileRefused(f"its views have {read} columns and its data {n_features}, or it is one table.")

@@ -448,7 +448,7 @@ class MultiView:
         parts = []
         for view in self.views:
             p = q.views[view.name]
-            parts.append(view.likelihood.middle(full @ like(p.mean.T, codes), view.about(p)))
+            parts.append(view.likelihood.middle(full @ like(p.mean.T, codes) + view.log_of_one, view.about(p)))
         return xp.concat(parts, axis=1)
 
     def draw(self, q: MultiViewPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -463,7 +463,7 @@ class MultiView:
         for view in self.views:
             p = globals_.views[view.name]
             known = replace(p, noise=KnownGamma(1 / view.usual_noise)) if view.knows_precision else p
-            rows.append(view.likelihood.draw(full @ p.mean.T, view.about(known), rng))
+            rows.append(view.likelihood.draw(full @ p.mean.T + view.log_of_one, view.about(known), rng))
         return np.concatenate(rows, axis=1), codes
 
     def _shares(self, q: MultiViewPosterior) -> Floats:

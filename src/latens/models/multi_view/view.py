@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +36,8 @@ class View:
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
     slope: float | Floats = sized("d", default=1.0)  # and of the coefficients of covariates, column by column
-    exposed: bool = False  # whether rows bring the logarithm of an exposure, which is added to eta
+    exposed: bool = False  # whether rows bring the logarithm of an exposure, which is added to eta in units of
+    exposure_unit: float = 1.0  # their geometric mean in the fit, so that levels do not depend on the caller's unit
     precision_unit: float = 1.0  # what known precisions are multiplied by, to be in the units of its columns
 
     @property
@@ -58,12 +60,18 @@ class View:
         `p` is the posterior of the view, `at` the regressors of rows whose entries are asked for, `drawn` their codes.
         """
         if batch is None:
-            return Columns(p.noise, None, p.parameters, None, at, drawn)
+            offset = np.full((1, 1), self.log_of_one) if self.exposed else None
+            return Columns(p.noise, None, p.parameters, offset, at, drawn)
         return Columns(p.noise, self.given_precision(batch), p.parameters, self.log_exposure(batch), at, drawn)
 
     def log_exposure(self, batch: Rows) -> Array | None:
         """(n, 1), what is added to eta; None where rows bring none."""
-        return batch.aux[exposure_of(self.name)][:, None] if self.exposed else None
+        return batch.aux[exposure_of(self.name)][:, None] + self.log_of_one if self.exposed else None
+
+    @property
+    def log_of_one(self) -> float:
+        """What an exposure of 1 adds to eta."""
+        return -math.log(self.exposure_unit)
 
     def given_precision(self, batch: Rows) -> Array | None:
         """(n, D), where rows bring it; that of its usual noise at entries of which it is not known."""
