@@ -497,3 +497,14 @@ def test_rare_ones_form_no_clusters_of_single_rows(seed: int) -> None:
     share = (X.sum(axis=0) + 0.5) / 91
     independent = (new * np.log(share) + (1 - new) * np.log1p(-share)).sum(axis=1).mean()
     assert latens.BernoulliMixture(random_state=0).fit(X).score(new) > independent
+
+
+def test_a_small_cluster_is_described_by_the_rare_ones_it_has() -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((120, 40))
+    X[2:, :30] = rng.random((118, 30)) < 0.05
+    X[0, 30:] = X[1, 30:38] = 1.0  # two rows with ones that no other row has, two of these in one of them only
+    model = latens.BernoulliMixture(2, random_state=0).fit(X)
+    small = int(np.argmin(model.share_))
+    named = model.top_features(10)[model.get_feature_names_out()[small]]
+    assert sorted(named) == [f"x{j}" for j in range(30, 40)]

@@ -9,6 +9,7 @@ import numpy as np
 from latens.array import Array, Floats
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
+from latens.estimators.display.strongest import standard_errors
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.parameters import positive_number
@@ -168,6 +169,11 @@ class BernoulliMixture(MixtureEstimator):
         share = (ones + 0.5) / (x.shape[0] + 1.0)
         chances = Beta(worth * (share + EACH_VALUE)[None], worth * (1.0 - share + EACH_VALUE)[None])
         return Mixture(self._weight_family(), BernoulliColumns(chances))
+
+    def _strength_errors(self) -> Floats:
+        """(K, D), by how a column varies among all rows: in few rows that lack a rare one it would not vary at all."""
+        spread = np.maximum(self._column_spread(), np.finfo(float).tiny)
+        return np.asarray(standard_errors(spread**2, self._rows_shown()) / spread)
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: uniform between a quarter and three quarters."""
