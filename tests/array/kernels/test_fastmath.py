@@ -6,7 +6,14 @@ import numba as nb
 import numpy as np
 import pytest
 
-from latens.array.kernels.fastmath_numba import COMPILED, LARGEST_EXPONENT, log_beyond_one, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import (
+    COMPILED,
+    LARGEST_EXPONENT,
+    log_beyond_one,
+    log_normal,
+    log_one_more,
+    shrunk,
+)
 
 OPTIONS = {**COMPILED, "cache": False}
 DIGITS = 3 * np.finfo(float).eps
@@ -28,6 +35,12 @@ def apply_log_beyond_one(x, out):  # type: ignore[no-untyped-def]
 def apply_log_normal(x, out):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         out[i] = log_normal(x[i])
+
+
+@nb.njit(**OPTIONS)
+def apply_log_one_more(x, out):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        out[i] = log_one_more(x[i])
 
 
 def many(seed: int = 0) -> np.ndarray:
@@ -66,3 +79,10 @@ def test_logarithms_of_normal_numbers() -> None:
     out = np.empty_like(x)
     apply_log_normal(x, out)
     assert out == pytest.approx(np.log(x), rel=DIGITS, abs=0)
+
+
+def test_logarithms_of_one_and_more_keep_the_digits_of_what_is_tiny() -> None:
+    x = np.concatenate([many(), -np.linspace(0, 0.999, 4001), -(10.0 ** np.arange(-18, -1)), [0.0]])
+    out = np.empty_like(x)
+    apply_log_one_more(x, out)
+    np.testing.assert_allclose(out, np.log1p(x), rtol=2 * DIGITS)

@@ -118,6 +118,15 @@ def test_iris_three_times_over_is_seen_and_iris_is_not() -> None:
     assert not silent_about_copies(holes * np.tile(X, (3, 1)), seen=holes)
 
 
+def test_rows_with_their_values_in_other_columns_are_no_copies() -> None:
+    """The finest column and the first of the others once had the same number in the key of a row."""
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(400).reshape(200, 2).astype(float)
+    X = np.column_stack([np.concatenate([pairs, pairs[:, ::-1]]), rng.integers(0, 2, 200)[np.arange(400) % 200]])
+    assert len(np.unique(X, axis=0)) == 400
+    assert silent_about_copies(X)
+
+
 @pytest.mark.parametrize("holes", [False, True])
 def test_of_many_rows_copies_are_told_by_those_that_share_a_few_values(holes: bool) -> None:
     rng = np.random.default_rng(0)

@@ -252,6 +252,13 @@ def test_what_cannot_be_used_is_refused_with_the_remedy() -> None:
         model.impute(frame, n_draws=0)
 
 
+def test_likelihoods_that_are_neither_a_dict_nor_one_word_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"likelihoods=\['gaussian', 'poisson'\] is no dict; give one such as {'height'"
+    ):
+        fitted(people()[0], likelihoods=["gaussian", "poisson"])
+
+
 def test_a_stream_of_frames_with_levels_is_saved_and_goes_on(tmp_path: Path) -> None:
     frame, _ = people()
     frame = frame.drop(columns=["born", "note"])

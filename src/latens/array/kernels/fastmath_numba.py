@@ -18,7 +18,18 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-__all__ = ["COMPILED", "LARGEST_EXPONENT", "SUMS", "add_rows", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
+__all__ = [
+    "COMPILED",
+    "LARGEST_EXPONENT",
+    "SUMS",
+    "add_rows",
+    "copy",
+    "fill",
+    "log_beyond_one",
+    "log_normal",
+    "log_one_more",
+    "shrunk",
+]
 
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
@@ -105,3 +116,11 @@ def log_normal(x):
     bits = np.float64(x).view(np.int64) + (BITS_OF_ONE - HALF_ROOT)
     fraction = np.int64((bits & FRACTION) + HALF_ROOT).view(np.float64)
     return _log_near_one(fraction - 1.0, np.float64((bits >> 52) - 1023))
+
+
+@nb.njit(**COMPILED)
+def log_one_more(x):
+    """log(1 + x) for x > -1, also where it is tiny: what 1 + x has lost of x is made up for."""
+    whole = 1.0 + x
+    rest = whole - 1.0
+    return x if rest == 0.0 else log_normal(whole) * (x / rest)

@@ -16,7 +16,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
      lambda found: f"--likelihood {quote(f'{found[1]}=negative-binomial')} --exposure total"),
     (r"(?<=view )('[^']*')(.*)np\.log1p of it",
      lambda found: f"{found[1]}{found[2]}--log1p {quote(_file_of(found[1][1:-1]) or 'all')}"),
-    (r"keep one of each: (X\.drop_duplicates\(\)|np\.unique\(X, axis=0\)|each sample once); or give each a "
+    (r"keep one of each(: X\.drop_duplicates\(\)|: np\.unique\(X, axis=0\)|); or give each a "
      r"sample_weight of", "keep one of each in the file; or give each, in a column for --weights,"),
     (r"pass sample_weight=w \* \(w\.sum\(\) / \(w\*\*2\)\.sum\(\)\)",
      "multiply the column of --weights by its sum over the sum of its squares"),

@@ -19,7 +19,7 @@ from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.multi_view.tables.level_columns import LevelColumns, WordColumns
 from latens.intake import Encoding
 from latens.intake.kind_guess import guess_kind
-from latens.models.likelihoods import Look
+from latens.models.likelihoods import Likelihood, Look
 from latens.models.likelihoods.names import LIKELIHOODS, Kind, refuse_unknown
 from latens.system.wording import listed
 
@@ -203,6 +203,10 @@ def _choices(given: Any, names: Sequence[str]) -> tuple[dict[str, Any], dict[str
     """The caller's likelihoods by column, and by view."""
     if given is None:
         return {}, {}
+    if not isinstance(given, Mapping | str | Likelihood):
+        raise ValueError(
+            f"likelihoods={given!r} is no dict; give one such as {{{names[0]!r}: 'gaussian'}}, or one word for all."
+        )
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, given), {}
     by_name = {str(key): kind for key, kind in given.items()}

@@ -348,13 +348,13 @@ def _doubt_repeated(rows: Rows, part: Floats, container: str) -> None:
     n_copies = min(len(rows), rows.n) - n_distinct
     if n_copies <= MOST_COPIES * n_distinct or len(np.unique(others)) < HARDLY_FEWER * n_distinct:
         return
-    once = {"frame": "X.drop_duplicates()", "array": "np.unique(X, axis=0)"}.get(container, "each sample once")
+    once = {"frame": ": X.drop_duplicates()", "array": ": np.unique(X, axis=0)"}.get(container, "")
     how_many = f"{round(n_copies)} of {len(rows)}" if share == 1 else f"about {100 * n_copies / len(rows):.0f} % of the"
     warn(
         RepeatedRows(
             f"{how_many} rows are copies of others: every copy counts as another observation, so that "
             "there may be too many components, and standard deviations are too small.",
-            f"If they are the same observations, keep one of each: {once}; or give each a sample_weight of 1 over "
+            f"If they are the same observations, keep one of each{once}; or give each a sample_weight of 1 over "
             "their number.",
         )
     )
@@ -391,9 +391,11 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
 def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
     """(n,), a number for what rows hold in these columns: equal for equal rows, and for others hardly ever.
 
-    Bits of the entries times odd numbers, one column after the other: no copy of the table is made.
+    Bits of the entries times odd numbers, one column after the other: no copy of the table is made. Each column has a
+    number of its own, so that keys of some columns and of the others may be added.
     """
-    keys, drawn = np.zeros(len(rows), np.uint64), np.random.default_rng(0).integers(2**62, size=(len(columns), 2))
+    keys, drawn = np.zeros(len(rows), np.uint64), np.random.default_rng(0).integers(2**62, size=(rows.x.shape[1], 2))
+    drawn = drawn[list(columns)]
     odd, at_once = drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1), max(1, NUMBERS_AT_HAND // max(len(rows), 1))
     for start in range(0, len(columns), at_once):  # sums of whole numbers, whatever their order
         some = slice(start, start + at_once)

@@ -14,17 +14,19 @@ from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
 from latens.array.fields import part, record
+from latens.array.kernels.entries.logistic import logistic_averages, logistic_deviance
 from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
-from latens.array.special import expit, softplus
+from latens.array.special import expit
 from latens.array.transfer import like
 from latens.core import Rows
-from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
+from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent
 from latens.models.likelihoods.level_read_out import LevelReadOut
 
 __all__ = ["Bernoulli", "Categorical", "Ordinal"]
 
 SMALLEST_CHANCE = 2.0**-52  # chances are no nearer to 0 or 1
 NODES = 7  # of slopes and curvatures, which are smooth
+NODES_OF_ANSWERS = 20
 LEAST_START_CHANCE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
@@ -40,7 +42,7 @@ class Bernoulli(Likelihood):
         return logistic_constant(tangent.at.square(), rows.seen)
 
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
-        (chance,) = averages(mean, variance, lambda eta: (expit(eta),))
+        chance, _ = logistic_averages(mean, variance, NODES_OF_ANSWERS)
         return chance, chance * (1 - chance)
 
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
@@ -48,14 +50,14 @@ class Bernoulli(Likelihood):
         return masked(chance * (1 - chance), rows.seen)
 
     def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
-        chance, spread = averages(mean, variance, lambda eta: ((p := expit(eta)), p * (1 - p)), NODES)
+        chance, spread = logistic_averages(mean, variance, NODES)
         return masked(rows.x - chance, rows.seen), masked(spread, rows.seen)
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         return expit(eta)
 
     def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
-        return 2 * softplus((1 - 2 * y) * eta)
+        return logistic_deviance(y, eta)
 
     def link(self, level: Floats, columns: Columns | None = None) -> Floats:
         chance = np.clip(level, SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)

@@ -35,6 +35,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, sized
+from latens.array.kernels.entries.logistic import count_deviance, logistic_averages
 from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_rare_counts
 from latens.array.special import expit, gammaln
 from latens.array.transfer import column_sums, host, like, take
@@ -51,7 +52,7 @@ from latens.models.likelihoods.count_rates import (
 )
 from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
 from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise
-from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
+from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "refused_counts"]
 
@@ -176,7 +177,7 @@ class Counts(Likelihood):
         """With gamma noise averaged over eta, with log-normal noise at its mean."""
         xp, gamma, size = array_namespace(mean), self._gamma(mean), like(self._size(columns), mean)
         psi = mean + self._shift(columns, mean) - xp.log(size)
-        chance, spread = averages(psi, variance, lambda at: ((p := expit(at)), p * (1 - p)), NODES)
+        chance, spread = logistic_averages(psi, variance, NODES)
         slope, bend = rows.x - (rows.x + size) * chance, (rows.x + size) * spread
         if not bool(xp.all(gamma > 0)):
             tau = like(columns.noise.mean, mean)
@@ -243,14 +244,8 @@ class Counts(Likelihood):
         return xp.exp(xp.clip(eta + self._shift(columns, eta), -LARGEST_LOG, LARGEST_LOG))
 
     def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
-        xp = array_namespace(eta)
-        log_level = xp.clip(eta + self._shift(columns, eta), -LARGEST_LOG, LARGEST_LOG)
-        level, log_ratio = xp.exp(log_level), xp.log(xp.maximum(y, xp.ones_like(y))) - log_level  # 0 log 0 = 0
-        size, gamma = like(self._size(columns), y), self._gamma(y)
-        lost = (y + size) * xp.log1p((level - y) / (y + size))  # (y + r) log((mu + r) / (y + r))
-        if not bool(xp.all(gamma > 0)):
-            lost = xp.where(gamma > 0, lost, level - y)
-        return 2 * (y * log_ratio + lost)
+        log_level = array_namespace(eta).clip(eta + self._shift(columns, eta), -LARGEST_LOG, LARGEST_LOG)
+        return count_deviance(y, log_level, self._size(columns), self.rare if self.ratio is None else self.ratio)
 
     def link(self, level: Floats, columns: Columns) -> Floats:
         return np.asarray(np.log(np.maximum(level, np.exp(-LARGEST_LOG))) - self._shift(columns, level))
@@ -482,7 +477,8 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
         return Constants(constant, low, y * constant - _log_factorials(rows) + high - low * like(log_r, y))
 
     way = np.stack([rows.counts * np.log(tau), slope + powers, bend], axis=1)
-    return Parabolas(half, curve, 0.5 * y, y * curve, Constants(scaled, powers, free), way, each)
+    counted = rows.cached("half counts", lambda: 0.5 * y)
+    return Parabolas(half, curve, counted, y * curve, Constants(scaled, powers, free), way, each)
 
 
 def _gamma_ratio(y: Array, r: Floats) -> tuple[Array, Array]:

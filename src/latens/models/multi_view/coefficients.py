@@ -476,7 +476,9 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     x, free = tangent.response, tangent.free
     if tangent.precision is not None and free is not None and free.response is not None:  # in one product
         scale = like(p.noise.mean, x)
-        response, precision = scale * x + free.response, scale * tangent.precision + free.precision
+        response, precision = scale * x, scale * tangent.precision
+        response += free.response
+        precision += free.precision
         return (like(p.mean[:, : p.n_components].T, x) @ response.T).T, (like(p.pairs.T, x) @ precision.T).T
     pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
     if free is not None and free.response is not None:

@@ -59,7 +59,8 @@ def _of_view(
     view: View, p: ViewPosterior, level: Floats, batch: Rows, codes: Array, members: Array, given: Array
 ) -> tuple[Floats, Floats, Floats]:
     part, k = batch.columns(view.columns), codes.shape[1]
-    y, mask, w = part.x, part.mask, p.weights.mean
+    y = np.ascontiguousarray(part.x) if isinstance(part.x, np.ndarray) else part.x  # looked at once for each factor
+    mask, w = part.mask, p.weights.mean
     weighted, columns, offset = batch.weigh(members), view.about(p, batch), view.log_exposure(batch)
 
     squares = not view.likelihood.curved

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from latens.array import Floats
-from latens.array.packed_symmetric import pair_places, unpacked
+from latens.array.packed_symmetric import pair_places
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 
@@ -45,12 +45,15 @@ def _levelled(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistic
     k = q.n_components
     if q.usage is not None or not k:
         return q
-    total = np.zeros((k + model.n_given, k + model.n_given))
+    places = pair_places(k + model.n_given)[k:]  # of products with what is given
+    total = np.zeros(places.shape)
     for view in stats.views.values():
-        grams = (gram.sum(axis=0) for gram in (view.gram, view.free_gram) if gram is not None)
-        full = unpacked(sum(grams)[None], len(total))[0]
-        total += full / max(float(np.trace(full[k:, k:])), np.finfo(float).tiny)
-    found = np.linalg.lstsq(total[k:, k:], total[k:, :k], rcond=None)[0]  # a group may have no samples
+        beside = np.asarray(sum(gram.sum(axis=0) for gram in (view.gram, view.free_gram) if gram is not None))[places]
+        total += beside / max(float(np.trace(beside[:, k:])), np.finfo(float).tiny)
+    if len(total) == 1:
+        found = np.asarray(total[:, :k] / max(float(total[0, k]), np.finfo(float).tiny))
+    else:
+        found = np.asarray(np.linalg.lstsq(total[:, k:], total[:, :k], rcond=None)[0])  # a group may have no samples
     squares = np.concatenate([stats.sizes, np.full(model.n_covariates, stats.n)])[:, None] * found**2
     precision = np.concatenate([q.activity.mean, np.repeat(q.activity.mean.mean(axis=0)[None], model.n_covariates, 0)])
     gain = 0.5 * float(np.sum(squares * precision))
