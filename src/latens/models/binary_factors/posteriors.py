@@ -42,6 +42,10 @@ class Switches:
     def follow(self, of: Index) -> Switches:
         return Switches(chosen(self.mean, of))
 
+    def in_single(self) -> Switches:
+        """As precise as the next local step needs to know where to begin."""
+        return Switches(np.asarray(self.mean, dtype=np.float32))
+
     def rounded(self, x: Array) -> Switches:
         """In the precision of the rows, where a sharper one was needed to find them."""
         return self if self.mean.dtype == x.dtype else Switches(cast(self.mean, x))
