@@ -107,12 +107,12 @@ def ascend(
     converged = interrupted = stopped = False
     expanding, stretching = leaps and _offers(model, Expanding), _offers(model, Stretching)
     leaping = model if leaps and _offers(model, Leaping) else None
-    n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
+    n_still, is_large = 1 if leaping is None else STILL_BETWEEN_LEAPS, n_bytes(start.q) >= LARGE_POSTERIOR
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 more = step + 1 < first + max_iter - len(so_far) and not _nears_rest(trace, tol, state)
-                iterate = partial(_iterated, model, batches, sweep, step, log_scale, more)
+                iterate = partial(_iterated, model, batches, sweep, step, log_scale, more, is_large)
                 iterate = partial(_stretched_iteration, model, trace, tol, iterate) if stretching else iterate
                 if leaping is not None:
                     state, event = leap(leaping, state, trace, iterate, tol)
@@ -203,6 +203,7 @@ def _iterated(
     step: int,
     log_scale: float | Floats,
     more: bool,
+    is_large: bool,
     state: State,
 ) -> tuple[State, Iteration]:
     """The state after one local and one global step, and what is told of them; `more`: others are likely to follow."""
@@ -211,7 +212,7 @@ def _iterated(
         model.prepare(state.q)
     locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
     q, stats = advance(model, state.q, stats)
-    if n_bytes(state.q) >= LARGE_POSTERIOR:
+    if is_large:
         forget_caches(state.q)  # of a start, too, which may wait for others
     if more and _offers(model, Overlapping) and isinstance(batches, list | tuple):  # which lie in memory
         model.begin(q, batches)
