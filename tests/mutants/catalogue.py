@@ -95,6 +95,20 @@ MODELS = (
         "tests/contract/test_bound.py -k binary-ml-exact",
     ),
     Mutant(
+        "binary factors: causes of wide rows cost as if the table had no more columns than rows",
+        "families/relevance.py",
+        "self.alpha.observe(moved.weights.n_columns, moved._sizes)",
+        "self.alpha.observe(moved.mean.shape[1], moved._sizes)",
+        "tests/models/binary_factors/test_row_space.py",
+    ),
+    Mutant(
+        "binary factors: what a start of wide rows has beyond them is left out",
+        "models/binary_factors/row_space.py",
+        "mean[:, self.axes.shape[1] :][:, : len(beyond)] = beyond.T",
+        "pass",
+        "tests/models/binary_factors/test_row_space.py",
+    ),
+    Mutant(
         "binary factors: the entropy counts twice",
         "models/binary_factors/model.py",
         '"entropy": stats.entropy,',

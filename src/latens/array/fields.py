@@ -25,7 +25,18 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar, cast, dataclass_transform, overload
 
-__all__ = ["each", "part", "positive", "positive_definite", "real", "record", "simplex", "sized", "unit"]
+__all__ = [
+    "each",
+    "forget_caches",
+    "part",
+    "positive",
+    "positive_definite",
+    "real",
+    "record",
+    "simplex",
+    "sized",
+    "unit",
+]
 
 C = TypeVar("C", bound=type)
 
@@ -95,6 +106,17 @@ def _record(cls: C, *, eq: bool) -> C:
     made: Any = dataclass(frozen=True, eq=eq)(cls)
     made.__record__, made.__getstate__ = cls.__name__, _fields_alone
     return cast("C", made)
+
+
+def forget_caches(value: Any) -> None:
+    """Let go of what was computed from the fields of a record, and of those within it, until it is asked for again."""
+    if hasattr(type(value), "__record__"):
+        parts = _fields_alone(value)
+        for name in vars(value).keys() - parts.keys():
+            vars(value).pop(name, None)
+        value = parts
+    for part_of in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        forget_caches(part_of)
 
 
 def _fields_alone(self: Any) -> dict[str, Any]:

@@ -135,11 +135,17 @@ def times_vectors(products: Floats, vectors: Floats) -> Floats:
     return out.T
 
 
-@lru_cache(maxsize=64)
 def upper_indices(d: int) -> tuple[Index, Index]:
-    """Rows and columns of the pairs a <= b, in the order of the products."""
+    """Rows and columns of the pairs a <= b, in the order of the products; kept where they are not too many."""
+    return _new_upper_indices(d) if are_too_many_pairs(d) else _upper_indices(d)
+
+
+def _new_upper_indices(d: int) -> tuple[Index, Index]:
     rows, columns = np.triu_indices(d)
     return rows, columns
+
+
+_upper_indices = lru_cache(maxsize=64)(_new_upper_indices)
 
 
 @lru_cache(maxsize=64)

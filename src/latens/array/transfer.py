@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -32,6 +33,7 @@ __all__ = [
     "is_on_gpu",
     "is_sparse",
     "like",
+    "n_bytes",
     "namespace",
     "of_library",
     "product_sums",
@@ -130,6 +132,19 @@ def namespace(x: Array) -> Any:
 def is_sparse(x: Any) -> bool:
     """Whether x is a sparse matrix of SciPy, which only some models take."""
     return bool(issparse(x))
+
+
+def n_bytes(value: Any) -> int:
+    """Bytes of the arrays in a value: a record of records, a mapping or a sequence of them, or an array itself."""
+    if is_sparse(value):
+        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
+    if is_dataclass(value):
+        return sum(n_bytes(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, Mapping):
+        return sum(map(n_bytes, value.values()))
+    if isinstance(value, tuple | list):
+        return sum(map(n_bytes, value))
+    return int(getattr(value, "nbytes", 0))
 
 
 def is_on_gpu(x: Any) -> bool:

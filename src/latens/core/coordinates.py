@@ -284,7 +284,8 @@ def _unit(x: Floats) -> Moves:
         return np.asarray(here * expit(-logit - t) * slope[inside])
 
     def find(other: Floats) -> Floats:
-        return np.asarray(np.log(other[inside]) - np.log1p(-other[inside]) - logit)
+        chance = other[inside]
+        return np.asarray(np.log(chance) - np.log1p(-chance) - logit)
 
     return move, pull, find, int(inside.sum())
 

@@ -44,6 +44,7 @@ __all__ = [
     "Q",
     "Reducible",
     "Removal",
+    "Roundable",
     "S",
     "Sloped",
     "Solved",
@@ -265,6 +266,13 @@ class Following(Protocol):
     """A local posterior that can go on with other components."""
 
     def follow(self, of: Index) -> Self: ...  # component k is what of[k] was; new ones, marked by -1, are off
+
+
+@runtime_checkable
+class Roundable(Protocol):
+    """A local posterior that says in single precision, too, where the next local step begins."""
+
+    def in_single(self) -> Self: ...
 
 
 @runtime_checkable

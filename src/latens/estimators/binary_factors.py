@@ -24,7 +24,7 @@ from latens.estimators.fitting.starts import independent_directions, is_mostly_p
 from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.priors import WEAK, beta_prior, no_prior, variance_prior
 from latens.estimators.rows.data import Data, InMemory, check_data
-from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.sampling import filled, in_order
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -35,6 +35,7 @@ from latens.families.relevance import Relevance
 from latens.inference.ascent import ascend
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
+from latens.models.binary_factors.row_space import RowSpace
 
 __all__ = ["BinaryFactorAnalysis"]
 
@@ -376,6 +377,16 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     def _default_size(self, context: FitContext) -> int:
         most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
         return min(super()._default_size(context), most)
+
+    def _directions(self, model: BinaryFactors, context: FitContext) -> RowSpace | None:
+        """Of few complete rows, where all columns have one noise."""
+        data, n_beyond = context.data, self._starting_size(context) + model.intercept
+        if model.points or model.diagonal or self.learning_method != "batch" or not isinstance(data, InMemory):
+            return None
+        rows, n = data.rows, data.n_rows
+        if rows.seen is not None or not isinstance(rows.x, np.ndarray) or n > self.sample_size:
+            return None
+        return RowSpace.of(in_order(rows), n_beyond) if 2 * (n + n_beyond) <= data.n_columns else None
 
     def _can_start_from(self, model: BinaryFactors, smaller: Any) -> bool:
         return bool(smaller._model.intercept == model.intercept)  # loadings have a row for it

@@ -9,6 +9,7 @@ and broadcasts, here and in the statistics, which therefore still add.
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +34,12 @@ class NormalGamma:
     precision: Floats = positive_definite("1|d k k")  # in units of the noise precision
     shape: Floats = positive("noises")
     rate: Floats = positive("noises")
+    # columns of one noise beside these D, in which all rows are 0: weights there have mean 0, and the same precision
+    n_empty: int = field(default=0, kw_only=True)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.mean.shape[1]) + self.n_empty
 
     @cached_property
     def spread(self) -> Floats:
@@ -44,7 +51,7 @@ class NormalGamma:
         """Inverses and log determinants of the precisions of columns that holes have distinguished."""
         return inverse_with_volume(self.precision)
 
-    @property
+    @cached_property
     def noise(self) -> Gamma:
         return Gamma(self.shape, self.rate)
 
@@ -82,7 +89,7 @@ class NormalGamma:
         before = np.sum(self.mean * times_columns(self.precision, self.mean), axis=0)
         left = np.maximum(xx + before - np.sum(mean * weighted, axis=0), 0.0)  # rounding may make it negative
         noise = self.noise.observe(self._per_noise(np.broadcast_to(seen, left.shape)), self._per_noise(left))
-        return NormalGamma(mean, precision, noise.shape, noise.rate)
+        return NormalGamma(mean, precision, noise.shape, noise.rate, n_empty=self.n_empty)
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         """sum E[log Normal(x_nd | w_d'z_n, 1/tau_d)] over observed entries, linear in its arguments."""
@@ -154,11 +161,11 @@ class NormalGamma:
     def only(self, keep: Index) -> NormalGamma:
         """The marginal of some of the weights."""
         precision = inverse(self.spread[:, keep][:, :, keep])
-        return NormalGamma(self.mean[keep], precision, self.shape, self.rate)
+        return NormalGamma(self.mean[keep], precision, self.shape, self.rate, n_empty=self.n_empty)
 
     def _copies(self, per_column: Floats) -> int:
         """How many columns each entry of the leading axis stands for."""
-        return int(self.mean.shape[1] // len(per_column))
+        return self.n_columns // len(per_column)
 
     def _per_noise(self, per_column: Floats) -> Floats:
         return per_column if len(self.shape) > 1 else np.asarray(per_column.sum(keepdims=True))

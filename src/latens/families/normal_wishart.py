@@ -95,6 +95,12 @@ class NormalWishart:
         inside = scale[:, None] * np.diagonal(self.scatter, axis1=1, axis2=2)
         return np.asarray(inside * (1 + 1 / self.strength)[:, None])
 
+    @property
+    def n_natural(self) -> int:
+        """Columns of `natural`, which takes an inverse to tell."""
+        d = int(self.mean.shape[1])
+        return d if self.tied or are_too_many_pairs(d) else d + d * (d + 1) // 2
+
     @cached_value
     def natural(self) -> tuple[Floats, Floats]:
         """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,).
@@ -103,8 +109,7 @@ class NormalWishart:
         """
         from latens.array.kernels.normal_wishart_numba import natural_parameters
 
-        k, d = self.mean.shape
-        theta = np.empty((k, d if self.tied or are_too_many_pairs(d) else d + d * (d + 1) // 2))
+        d, theta = self.mean.shape[1], np.empty((len(self.mean), self.n_natural))
         form = natural_parameters(self.mean, self.precision, theta)
         return theta, np.asarray(0.5 * (self.log_det - d * LOG_2PI - d / self.strength - form))
 

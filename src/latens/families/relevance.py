@@ -31,10 +31,11 @@ class Relevance:
     alpha: Gamma = part("k")
 
     @classmethod
-    def prior(cls, k: int, d: int, noise: Gamma, alpha: tuple[float, float]) -> Relevance:
+    def prior(cls, k: int, d: int, noise: Gamma, alpha: tuple[float, float], n_empty: int = 0) -> Relevance:
         """Before any data; `noise` has one entry for all columns, or one each."""
         relevance = Gamma(np.full(k, alpha[0]), np.full(k, alpha[1]))
-        weights = NormalGamma(np.zeros((k, d)), np.diag(relevance.mean)[None], noise.shape, noise.rate)
+        precision = np.diag(relevance.mean)[None]
+        weights = NormalGamma(np.zeros((k, d)), precision, noise.shape, noise.rate, n_empty=n_empty)
         return cls(weights, relevance)
 
     @property
@@ -81,7 +82,7 @@ class Relevance:
     def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, *, current: Any) -> Relevance:
         """One coordinate step from the prior `self`: weights and noise given E[alpha], then alpha."""
         moved = Relevance(self._given(current.alpha).observe(seen, zz, zx, xx), self.alpha)
-        return Relevance(moved.weights, self.alpha.observe(moved.mean.shape[1], moved._sizes))
+        return Relevance(moved.weights, self.alpha.observe(moved.weights.n_columns, moved._sizes))
 
     def beyond(self, old: Relevance, times: float) -> Relevance:
         """So many times as far from `old`: weights as they are, their noise and relevances in logarithms."""
@@ -94,7 +95,8 @@ class Relevance:
         """(K,), sum over columns of E[tau w^2], which is what alpha sees."""
         k, d = self.mean.shape
         variances = np.broadcast_to(np.diagonal(self.spread, axis1=1, axis2=2), (d, k))
-        return np.asarray(np.sum(self.tau * self.mean**2, axis=1) + variances.sum(axis=0))
+        empty = self.weights.n_empty * np.diagonal(self.spread[0])
+        return np.asarray(np.sum(self.tau * self.mean**2, axis=1) + variances.sum(axis=0) + empty)
 
     def transformed(self, axes: Floats, prior: Any) -> Relevance:
         """q of `axes` (K, K) times the weights, with the relevances that are best for them given the prior."""
@@ -103,7 +105,7 @@ class Relevance:
         precision = np.asarray(0.5 * (precision + np.swapaxes(precision, -1, -2)), dtype=float)
         weights = replace(self.weights, mean=axes @ self.mean, precision=precision)
         moved = Relevance(weights, self.alpha)
-        return Relevance(weights, prior.alpha.observe(self.mean.shape[1], moved._sizes))
+        return Relevance(weights, prior.alpha.observe(self.weights.n_columns, moved._sizes))
 
     def draw_given(
         self, sums: tuple[Floats, Floats, Floats, Floats], point: PointNormalGamma, rng: np.random.Generator
@@ -138,7 +140,7 @@ class Relevance:
     def slopes(self, prior: Any, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> dict[str, Any]:
         """Derivatives of `log_likelihood - kl(prior)`: those of the weights at E[alpha], and those of alpha."""
         weights = self.weights.slopes(prior._given(self.alpha), seen, zz, zx, xx)
-        return {"weights": weights, "alpha": self.alpha.slopes(prior.alpha, self.mean.shape[1], self._sizes)}
+        return {"weights": weights, "alpha": self.alpha.slopes(prior.alpha, self.weights.n_columns, self._sizes)}
 
     def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
         return self.weights.log_density(states, x, seen)
@@ -146,7 +148,7 @@ class Relevance:
     def kl(self, other: Any) -> float:
         """KL from the prior `other`, whose weights are given by alpha alone."""
         # the weights' divergence is taken at log E[alpha]; the bound has E[log alpha]
-        jensen = 0.5 * self.mean.shape[1] * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))
+        jensen = 0.5 * self.weights.n_columns * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))
         return float(self.weights.kl(other._given(self.alpha)) + jensen + self.alpha.kl(other.alpha))
 
     def sample(self, rng: np.random.Generator) -> PointNormalGamma:
@@ -156,8 +158,8 @@ class Relevance:
         return Relevance(self.weights.only(keep), self.alpha.only(keep))
 
     def _given(self, alpha: Gamma) -> NormalGamma:
-        w = self.weights
-        return NormalGamma(np.zeros((len(alpha.shape), w.mean.shape[1])), np.diag(alpha.mean)[None], w.shape, w.rate)
+        w, mean = self.weights, np.zeros((len(alpha.shape), self.mean.shape[1]))
+        return NormalGamma(mean, np.diag(alpha.mean)[None], w.shape, w.rate, n_empty=w.n_empty)
 
 
 def learnt(loadings: Relevance | PointNormalGamma) -> Relevance:

@@ -14,6 +14,8 @@ from typing import Any, TypeGuard, TypeVar, cast
 import numpy as np
 
 from latens.array import Floats
+from latens.array.fields import forget_caches
+from latens.array.transfer import n_bytes
 from latens.core import (
     Averaging,
     B,
@@ -41,7 +43,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
-__all__ = ["OnIteration", "OnState", "advance", "ascend", "infer", "measure"]
+__all__ = ["LARGE_POSTERIOR", "OnIteration", "OnState", "advance", "ascend", "infer", "measure"]
 
 SHORT_STEPS = 5  # iterations before steps are stretched: the first few are long, and not all in a good direction
 STRETCH_GROWTH, LONGEST_STRETCH = (
@@ -50,6 +52,7 @@ STRETCH_GROWTH, LONGEST_STRETCH = (
 )  # of stretched steps: by which each success lets the next grow, and the limit
 STILL_BETWEEN_LEAPS = 3  # iterations that gain nothing: after one of them a leap may find where to go on
 FEWEST_GAINS_AHEAD = 2.0  # times the least gain, by which the last iteration gained: where another is begun ahead
+LARGE_POSTERIOR = 2**22  # bytes, beside which what is computed from them counts: it goes as soon as it was used
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 WAVERING = 12  # iterations, none of them above all before, after which falls tell that only rounding moves the bound
 
@@ -104,12 +107,12 @@ def ascend(
     converged = interrupted = stopped = False
     expanding, stretching = leaps and _offers(model, Expanding), _offers(model, Stretching)
     leaping = model if leaps and _offers(model, Leaping) else None
-    n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
+    n_still, is_large = 1 if leaping is None else STILL_BETWEEN_LEAPS, n_bytes(start.q) >= LARGE_POSTERIOR
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 more = step + 1 < first + max_iter - len(so_far) and not _nears_rest(trace, tol, state)
-                iterate = partial(_iterated, model, batches, sweep, step, log_scale, more)
+                iterate = partial(_iterated, model, batches, sweep, step, log_scale, more, is_large)
                 iterate = partial(_stretched_iteration, model, trace, tol, iterate) if stretching else iterate
                 if leaping is not None:
                     state, event = leap(leaping, state, trace, iterate, tol)
@@ -200,6 +203,7 @@ def _iterated(
     step: int,
     log_scale: float | Floats,
     more: bool,
+    is_large: bool,
     state: State,
 ) -> tuple[State, Iteration]:
     """The state after one local and one global step, and what is told of them; `more`: others are likely to follow."""
@@ -208,6 +212,8 @@ def _iterated(
         model.prepare(state.q)
     locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
     q, stats = advance(model, state.q, stats)
+    if is_large:
+        forget_caches(state.q)  # of a start, too, which may wait for others
     if more and _offers(model, Overlapping) and isinstance(batches, list | tuple):  # which lie in memory
         model.begin(q, batches)
     return State(q, stats, locals_, step + 1), measure(model, q, stats, step, clock, log_scale)

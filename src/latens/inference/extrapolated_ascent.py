@@ -128,16 +128,18 @@ def _leap(points: Sequence[Any]) -> Any | None:
     if not chart.size or len(trail) < len(points):
         return None
     ends = np.stack(trail)
-    steps = np.diff(ends, axis=0)
+    steps = np.diff(ends, axis=0)  # a few numbers for each coordinate: what is made of them takes their place
     # what goes no further than rounding takes it says nothing, and next to an end of a range it may take longest steps
-    longest = np.abs(steps).max(axis=0)
+    longest = np.maximum(steps.max(axis=0), -steps.min(axis=0))
     moving = longest > TIMES_ROUNDING * chart.rounding
     if not moving.any():
         return None
-    steps = np.where(moving, steps, 0.0) / longest[moving].max()
+    steps[:, ~moving] = 0.0
+    steps /= longest[moving].max()
     products = steps @ steps.T
     products += RIDGE * np.trace(products) * np.eye(len(products))
     shares = np.linalg.solve(products, np.ones(len(products)))
-    way = np.where(moving, (shares / shares.sum()) @ ends[1:], 0.0)
+    way = (shares / shares.sum()) @ ends[1:]
+    way[~moving] = 0.0
     far = np.abs(way).max()
     return chart.at(way / max(far / LARGEST_STEP, 1.0)) if np.isfinite(far) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 import pickle
 import threading
 import weakref
@@ -11,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-__all__ = ["Changed", "PutAside", "Scratch"]
+import numpy as np
+
+__all__ = ["Changed", "PutAside", "Scratch", "mapped"]
 
 IN_MEMORY = 32 * 2**20  # bytes
 
@@ -35,6 +39,20 @@ class Changed(PutAside):
 
     def get(self) -> Any:
         return self._change(self._aside.get())
+
+
+def mapped(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """An array in pages of its own, which the system has back as soon as nobody holds it.
+
+    What outlives a pass over blocks lies between their scratch otherwise, and keeps the pages of it from going back.
+
+    Examples
+    --------
+    >>> mapped((2, 3), "float32").tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, mmap.mmap(-1, n_bytes)) if n_bytes else np.empty(shape, dtype)
 
 
 class Scratch:

@@ -12,18 +12,34 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from latens.core import Rows
+from latens.core import Rows, State
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpoint_folder
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
 from latens.inference.search.moves import UNRECORDED, Record
 from latens.inference.search.optimum import Reached
 
-__all__ = ["FitContext", "checkpointing", "keeping_journals", "smaller_fit", "starting_beside"]
+__all__ = ["Directions", "FitContext", "checkpointing", "keeping_journals", "smaller_fit", "starting_beside"]
+
+
+class Directions(Protocol):
+    """Few directions that hold all rows, for a model that knows no direction from another."""
+
+    def again(self, rows: Rows) -> Self: ...  # of as many other rows
+
+    def model_within(self, model: Any) -> Any: ...
+
+    def rows_within(self, rows: Rows) -> Rows: ...
+
+    def state_within(self, state: State) -> State: ...
+
+    def posterior_outside(self, q: Any) -> Any: ...  # in all columns again
+
+    def state_outside(self, state: State, rows: Rows) -> State: ...
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,8 @@ class FitContext:
     least: float = -math.inf  # the first start's bound with fewer components allowed: below, a search for more ends
     reached: list[Reached] = field(default_factory=list)  # by starts of the last search, those above all before them
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
+    # where rows are in coordinates of the directions that hold them: the same with all columns, and these directions
+    outside: tuple[FitContext, Directions] | None = None
 
     @classmethod
     def of_rows(cls, rows: Rows, sample: Any, units: Units, rng: np.random.Generator) -> FitContext:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from latens.array import Array
-from latens.array.transfer import host, is_sparse
+from latens.array.transfer import host, n_bytes
 from latens.core import Compressing, Model, Rows, State, without_transients
 from latens.errors import (
     AllKept,
@@ -101,19 +100,6 @@ def fit_bytes(model: Model, data: Data, sample: Rows, starts: Sequence[State]) -
         local = without_transients(model.local_step(q, probe))
         needed += COPIES_OF_POSTERIORS * data.n_rows * n_bytes(local) / len(probe)
     return needed
-
-
-def n_bytes(value: Array | Any) -> int:
-    """Bytes of the arrays in a value: a record of records, a mapping or a sequence of them, or an array itself."""
-    if is_sparse(value):
-        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
-    if is_dataclass(value):
-        return sum(n_bytes(getattr(value, f.name)) for f in fields(value))
-    if isinstance(value, Mapping):
-        return sum(map(n_bytes, value.values()))
-    if isinstance(value, tuple | list):
-        return sum(map(n_bytes, value))
-    return int(getattr(value, "nbytes", 0))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.context import Directions, FitContext
 from latens.estimators.fitting.independent_columns import in_axes, shuffled, tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
@@ -109,16 +109,36 @@ class FitSearch:
     def _search_from(
         self, model: Model, context: FitContext, starts: list[State], moves: bool, from_scratch: bool = True
     ) -> Fit:
-        """Restarts, then moves, on blocks of rows that threads share."""
+        """Restarts, then moves, on blocks of rows that threads share, if need be in the directions that hold them."""
+        directions = self._directions(model, context)
+        if directions is None:
+            return self._search_within(model, context, starts, moves, from_scratch)
+        rows = all_or_sample(context.data, context.sample)
+        inner = replace(
+            context,
+            data=InMemory(directions.rows_within(rows)),
+            sample=directions.rows_within(context.sample),
+            outside=(context, directions),
+        )
+        starts = [directions.state_within(start) for start in starts]
+        fit = self._search_within(directions.model_within(model), inner, starts, moves, from_scratch)
+        reached = context.reached
+        reached[:] = [one._replace(q=directions.posterior_outside(one.q)) for one in reached]
+        return replace(fit, state=directions.state_outside(fit.state, rows))
+
+    def _search_within(
+        self, model: Model, context: FitContext, starts: list[State], moves: bool, from_scratch: bool
+    ) -> Fit:
         data, sample, units, journal = context.data, context.sample, context.units, context.journal
-        limit = self._starting_size(context)
+        outside, directions = context.outside or (context, None)
+        limit = self._starting_size(outside)
         width = model.floats_per_row(limit)
         batches = data.batches(width)
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         tol = self._tolerances(data.n)[0]
         options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
         with self._pool(data, len(batches)) as pool, self._progress() as bar:
-            notify = self._notify(bar, journal)
+            notify = _outside(directions, self._notify(bar, journal))
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)
             if isinstance(model, Compressing):
@@ -127,7 +147,7 @@ class FitSearch:
                     lambda: compressed(lambda block: model.compress(units.enter(block)), batches, sweep)
                 )
                 return self._read_out(model, replace(context, sample=total), starts, notify, moves)
-            search = self._search(model, options, context, limit, moves)
+            search = self._search(model, options, outside, limit, moves)
             search = replace(search, alone=partial(self._nothing, search, context))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
@@ -158,6 +178,10 @@ class FitSearch:
             several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
+    def _directions(self, model: Any, context: FitContext) -> Directions | None:
+        """Those that hold few rows of many columns, of a model that knows no direction from another."""
+        return None
+
     def _rows_without_holes(self, model: Any, context: FitContext) -> Rows | None:
         """The sample with something in its holes, where a search from there is quicker; None where it is not."""
         return None
@@ -168,15 +192,20 @@ class FitSearch:
         They do say something where they gain more than the tails of all columns would. Where they gain less, they may
         describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
         """
-        level = self._alone(search.model, context, without.elbo)
+        outside, directions = context.outside or (context, None)
+        level = self._alone(search.model, outside, without.elbo)
         if not without.elbo < fit.elbo < level:
             return fit.elbo < level
-        if self.binary or is_sparse(context.sample.x):
+        if self.binary or is_sparse(outside.sample.x):
             return True
         rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
-        rows = self._shuffled(search.model, context, rng)
+        rows = self._shuffled(search.model, outside, rng)
         # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
-        starts = [*self._starts(search.model, replace(context, sample=rows, rng=rng)), State(fit.state.q)]
+        found = State(fit.state.q if directions is None else directions.posterior_outside(fit.state.q))
+        starts = [*self._starts(search.model, replace(outside, sample=rows, rng=rng)), found]
+        if directions is not None:
+            directions = directions.again(rows)
+            rows, starts = directions.rows_within(rows), [directions.state_within(start) for start in starts]
         by_chance = search.gain(weighted_up(rows, context.data.n), starts)
         if by_chance is None:
             return None
@@ -397,6 +426,13 @@ class FitSearch:
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
             yield pool
+
+
+def _outside(directions: Directions | None, notify: OnIteration | None) -> OnIteration | None:
+    """The same callback, which sees posteriors of all columns."""
+    if directions is None or notify is None:
+        return notify
+    return lambda event: notify(replace(event, posterior=directions.posterior_outside(event.posterior)))
 
 
 @cache

@@ -17,7 +17,7 @@ from array_api_compat import is_numpy_array
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
-from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept, blocks
+from latens.core import Forgetful, Model, Roundable, Rows, Source, SumOnly, Sweep, Unkept, blocks
 from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.rows.sampling import badly_explained_rows, chosen_rows, sample_rows, sample_source
 from latens.estimators.rows.source_checks import check_source
@@ -33,7 +33,9 @@ from latens.system.fingerprint import fingerprint
 from latens.system.optional_imports import is_dask
 from latens.system.scratch import PutAside, Scratch
 
-__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data"]
+__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "ThriftySweep", "check_data"]
+
+MANY_ROWS = 2**15  # in memory, whose codes are as large as the rows are
 
 
 class Data(Protocol):
@@ -158,7 +160,8 @@ class InMemory:
     def sweep(
         self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int, posteriors: str = "recompute"
     ) -> Sweep:
-        return serial_sweep if pool is None else ThreadedSweep(pool)
+        sweep = serial_sweep if pool is None else ThreadedSweep(pool)
+        return ThriftySweep(sweep) if len(self.rows) >= MANY_ROWS and is_numpy_array(self.rows.x) else sweep
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         parts = self.batches(model.floats_per_row(q.n_components))
@@ -264,6 +267,26 @@ class InBlocks:
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         return badly_explained_rows(self.source, partial(_bounds, model, q), size)
+
+
+@dataclass(frozen=True)
+class ThriftySweep:
+    """The sweep of many rows in memory: their codes are kept from pass to pass in single precision, where that does.
+
+    And as what is put aside: a trial without some components takes the others when a block is asked for, and not a
+    copy of all. Codes are where the next local step begins, and no part of any sum.
+    """
+
+    sweep: Sweep
+
+    def __call__(
+        self, step: Callable[[Any, Any], tuple[Any, Any]], batches: Sequence[Any], carried: Sequence[Any], /
+    ) -> tuple[tuple[Any, ...], Any]:
+        def with_carried_local(batch: Any, carried_local: Any) -> tuple[Any, Any]:
+            local, stats = step(batch, carried_local.get() if isinstance(carried_local, PutAside) else carried_local)
+            return PutAside(local.in_single()) if isinstance(local, Roundable) else local, stats
+
+        return self.sweep(with_carried_local, batches, carried)
 
 
 @dataclass(frozen=True)

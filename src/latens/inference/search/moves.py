@@ -18,8 +18,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from latens.array import Index
+from latens.array.fields import forget_caches
+from latens.array.transfer import n_bytes
 from latens.core import Fit, Following, Iteration, Movable, Proposal, Removal, State
-from latens.inference.ascent import OnIteration
+from latens.inference.ascent import LARGE_POSTERIOR, OnIteration
 from latens.system.scratch import Changed, PutAside
 
 __all__ = [
@@ -215,6 +217,8 @@ def _first_better(
 
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
+        if n_bytes(fit.state.q) >= LARGE_POSTERIOR:
+            forget_caches(fit.state.q)  # which waits, and takes up as much as the trial
         trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
         margin = least
         if (slow or least_alike) and trial.state.q.n_components == fit.state.q.n_components:

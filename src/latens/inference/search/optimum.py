@@ -134,7 +134,10 @@ class Search:
         try:
             if not (fit.interrupted or fit.stopped):
                 at_the_end = partial(self._at_the_end, batches, sample, screens, rare, sweep, notify)
-                fit = highest([self._found_again(at_the_end(one), batches, sweep) for one in fits])
+                ends = [at_the_end(one) for one in fits]
+                if self.reached is not None and self.settles:
+                    self.reached[:] = list(map(self._going_on_from, self.reached, ends))
+                fit = highest([self._found_again(end, batches, sweep) for end in ends])
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)
@@ -147,6 +150,11 @@ class Search:
             return self._or_without(fit, without)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
+
+    def _going_on_from(self, reached: Reached, end: Fit) -> Reached:
+        """The same start where leaps led it, as a search with more components goes on; it would make them again."""
+        settled = self._n_living(end.state) == reached.n_living and end.elbo > reached.elbo
+        return reached._replace(q=end.state.q) if settled else reached
 
     def _at_the_end(
         self,

@@ -120,19 +120,28 @@ class BinaryFactors:
     intercept: bool = False
     diagonal: bool = False  # whether every column has its own noise
     floor: float = 1e-9  # smallest noise variance of a point estimate
+    n_empty: int = 0  # of the columns, that rows in their own space do not have (`row_space`)
     e_step: MeanField | Exact | Truncated | Automatic = field(default_factory=Automatic)
 
     def fewest(self, q: BinaryPosterior, stats: Statistics) -> BinaryPosterior | None:
         return None if self.points else q.only(np.arange(0))
 
     def prior(self, k: int) -> BinaryPosterior:
+        """That of the last number of causes is kept: every iteration asks for it, for the step and for the bound."""
+        last = vars(self).get("_last_prior")
+        if last is None or last.n_components != k:
+            last = vars(self)["_last_prior"] = self._new_prior(k)
+        return last
+
+    def _new_prior(self, k: int) -> BinaryPosterior:
         rows, noises = k + self.intercept, self.n_features if self.diagonal else 1
         if self.points:
             loadings = PointNormalGamma(np.zeros((rows, self.n_features)), np.ones(noises), self.floor)
             return BinaryPosterior(PointBeta.of(np.full(k, 0.5)), loadings)
         noise = Gamma(np.full(noises, self.noise[0]), np.full(noises, self.noise[1]))
         usage = Beta(np.full(k, self.usage[0]), np.full(k, self.usage[1]))
-        return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
+        width = self.n_features - self.n_empty
+        return BinaryPosterior(usage, Relevance.prior(rows, width, noise, self.relevance, self.n_empty))
 
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
         return self.e_step.infer(*self._drive_and_gram(q, batch), q.usage.mean, warm)
@@ -149,7 +158,9 @@ class BinaryFactors:
             on, zz, zx, entropy = self._sums_at_once(batch, local)
         else:
             on, zz, zx, entropy = self._sums(batch, local)
-        return CodeStatistics(batch.n, batch.counts, on, zz, zx, batch.squares, entropy)
+        # entries of columns that rows do not have count among those of the others
+        seen = batch.counts * (self.n_features / batch.x.shape[1]) if self.n_empty else batch.counts
+        return CodeStatistics(batch.n, seen, on, zz, zx, batch.squares, entropy)
 
     def _sums(self, batch: Rows, local: Any) -> tuple[Floats, Floats, Floats, float]:
         """Sums of E[z], E[z z'], E[z] x' and entropies."""

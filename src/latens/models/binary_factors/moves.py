@@ -145,7 +145,7 @@ def splits(
     With `order`, the weakest cause first, their number stays: two that are alike become one, or the weakest goes.
     """
     gap = (sample.x - model.reconstruct(q, codes)) * sample.mask / np.sqrt(q.loadings.mean_noise)
-    halves = {k: half for k in range(codes.shape[1]) if (half := _half(gap, codes[:, k])) is not None}
+    halves = {k: half for k in range(codes.shape[1]) if (half := _half(gap, codes[:, k], model.n_features))}
     for k in sorted(halves, key=lambda k: -halves[k][0])[:N_SPLITS] if order is None or len(order) > 1 else ():
         changed, free = np.column_stack([codes, codes[:, k]]), codes.shape[1]
         if order is not None:
@@ -157,14 +157,14 @@ def splits(
             yield model.global_step(model.prior(changed.shape[1]), scaled)
 
 
-def _half(gap: Floats, code: Floats) -> tuple[float, Index] | None:
+def _half(gap: Floats, code: Floats, d: int) -> tuple[float, Index] | None:
     """How far rows with this code on differ along one direction, and which are on its upper side; None: as noise does.
 
     A few steps of the power method suffice, as any direction of excess will do.
     """
     on = code > 0.5
     rows = gap[on]
-    n, d = rows.shape
+    n = len(rows)
     if n < 2 * LEAST_ROWS_OF_HALF:
         return None
     rows = rows - rows.mean(axis=0)

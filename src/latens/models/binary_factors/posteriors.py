@@ -27,6 +27,7 @@ from latens.array.states import all_states, chosen, pack, repacked, unpack
 from latens.array.transfer import cast, column_sums, cross_sums, like
 from latens.core import Rows, without_transients
 from latens.system.cached_value import cached_value
+from latens.system.scratch import mapped
 
 __all__ = ["Automatic", "CodeMoments", "Exact", "MeanField", "States", "Switches", "Truncated"]
 
@@ -41,6 +42,12 @@ class Switches:
 
     def follow(self, of: Index) -> Switches:
         return Switches(chosen(self.mean, of))
+
+    def in_single(self) -> Switches:
+        """As precise as the next local step needs to know where to begin."""
+        mean = mapped(self.mean.shape, np.float32)
+        mean[:] = self.mean
+        return Switches(mean)
 
     def rounded(self, x: Array) -> Switches:
         """In the precision of the rows, where a sharper one was needed to find them."""

@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
-from latens.array.packed_symmetric import are_too_many_pairs, upper_indices, with_pairs, with_squares
+from latens.array.packed_symmetric import are_too_many_pairs, upper, with_pairs, with_squares
 from latens.array.transfer import (
     cast,
     column_sums,
@@ -85,8 +85,7 @@ class Features:
             moments = self.clusters.with_curved_sums(moments, x, seen, weighted, levels)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
-            rows, columns = upper_indices(self.d)
-            rest = product_sums(cast(batch.weigh(self.values), self.values), self.values)[None, rows, columns]
+            rest = upper(product_sums(cast(batch.weigh(self.values), self.values), self.values)[None])
         if self.joint or not tells_entries(batch):
             return counts[:, None], x, rest, 0.0
         return product_sums(weighted, cast(shown(self.family, batch), self.values)), x, rest, 0.0
@@ -107,10 +106,10 @@ class WideRows:
         return namespace(self.values).stack([-0.5 * _form(each, self.values) for each in precision], axis=1)
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
-        weighted, pairs = cast(weighted, self.values), upper_indices(self.values.shape[1])
-        xx = np.empty((weighted.shape[1], len(pairs[0])))
+        weighted, d = cast(weighted, self.values), int(self.values.shape[1])
+        xx = np.empty((weighted.shape[1], d * (d + 1) // 2))
         for k, each in enumerate(xx):
-            each[:] = product_sums(weighted[:, k : k + 1] * self.values, self.values)[pairs]
+            each[:] = upper(product_sums(weighted[:, k : k + 1] * self.values, self.values)[None])[0]
         return counts[:, None], product_sums(weighted, self.values), xx, 0.0
 
 

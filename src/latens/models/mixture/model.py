@@ -138,7 +138,9 @@ class Mixture:
     def prior(self, k: int) -> MixturePosterior:
         priors: dict[int, MixturePosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
         if k not in priors:
-            if sum(priors, k) * self.clusters.natural[0].shape[1] > KEPT_NUMBERS:
+            each = self.clusters
+            width = each.n_natural if isinstance(each, NormalWishart) else each.natural[0].shape[1]
+            if sum(priors, k) * width > KEPT_NUMBERS:
                 priors.clear()  # one is enough: K covariances may be large
             priors[k] = MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
         return priors[k]

@@ -19,7 +19,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import forget_caches
 from latens.array.linalg import LARGEST_COMPILED
+from latens.array.packed_symmetric import are_too_many_pairs
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse, like, total
 from latens.core import Removal, Rows
@@ -335,6 +337,8 @@ def _splits(now: Present) -> list[Split]:
     whole = sample.seen is None
     x = sample.x if is_sparse(sample.x) else host(sample.x if whole else model.impute(q, sample, local)[0])
     label, found = np.argmax(host(local.mean), axis=1), list[Split]()
+    if are_too_many_pairs(x.shape[1]):
+        forget_caches(q)  # halves need as many matrices of all pairs of columns, and these no more
     cache: dict[bytes, tuple[float, Any]] = sample.cached("halves", dict)
     known = dict(cache) if whole and not model.tied else {}
     if not known or 2 * len(known) * stats.xx.shape[1] > KEPT_NUMBERS:
