@@ -70,6 +70,7 @@ from latens.inference.uncertainty.column_slopes import column_slopes
 __all__ = [
     "LARGEST_GAIN_OF_SETTLED",
     "NO_CURVATURE",
+    "SHORT_STEP",
     "STEP",
     "Response",
     "ascend_to",
