@@ -123,3 +123,18 @@ def test_roots_in_single_precision_lead_where_those_in_double_do() -> None:
         ours, theirs = (getattr(each, name)(v) for each in (rounded, arrow))
         assert ours.dtype == np.float32
         assert ours == pytest.approx(theirs, abs=1e-5 * np.abs(theirs).max())
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.AllKept")
+def test_curvature_of_noise_that_many_rows_tell_is_exact_enough_for_its_flattest_direction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shape and rate of a noise precision are told apart by 1 / N of their curvature: coarse differences lose it."""
+    rng = np.random.default_rng(0)
+    loadings = rng.normal(size=(3, 20)) * (rng.random((3, 20)) < 0.5)
+    x = rng.normal(size=(50_000, 3)) @ loadings + rng.normal(size=(50_000, 20)) + 30.0
+    model = latens.MultiViewFactorAnalysis(3, random_state=0).fit(x)
+    dense = model.intervals(x, method="response")
+    monkeypatch.setattr(intervals, "MOST_COORDINATES", 10)
+    many = model.intervals(x, method="response")
+    assert many["std"] == pytest.approx(dense["std"], rel=0.02)

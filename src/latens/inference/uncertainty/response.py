@@ -70,7 +70,6 @@ from latens.inference.uncertainty.column_slopes import column_slopes
 __all__ = [
     "LARGEST_GAIN_OF_SETTLED",
     "NO_CURVATURE",
-    "SHORT_STEP",
     "STEP",
     "Response",
     "ascend_to",

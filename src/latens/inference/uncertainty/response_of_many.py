@@ -35,7 +35,6 @@ from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slop
 from latens.inference.uncertainty.response import (
     LARGEST_GAIN_OF_SETTLED,
     NO_CURVATURE,
-    SHORT_STEP,
     STEP,
     ascend_to,
     settle_block,
@@ -179,11 +178,10 @@ def _responses(
 
 
 def _arrow(chart: Chart, slopes: Callable[[Any], Any]) -> Arrow | None:
-    here = chart.pulled(np.zeros(chart.size), slopes(chart.point))
-
     def product(v: Floats) -> Floats:
-        step = SHORT_STEP / np.abs(v).max()  # so short that one side is enough
-        return np.asarray((here - chart.pulled(step * v, slopes(chart.at(step * v)))) / step)
+        side = STEP / np.abs(v).max() * v
+        ends = [chart.pulled(each, slopes(chart.at(each))) for each in (side, -side)]
+        return np.asarray((ends[1] - ends[0]) * (np.abs(v).max() / (2 * STEP)))
 
     ways = (arrow_of(product, blocks, NO_CURVATURE) for blocks in blocks_of(chart))
     return next((arrow for arrow in ways if arrow is not None), None)
