@@ -70,8 +70,14 @@ class Beta:
     def slopes(self, prior: Any, on: Floats | float, off: Floats | float) -> dict[str, Floats]:
         """Derivatives of `log_likelihood(on, off) - kl(prior)`: the Fisher matrix times the way to the posterior."""
         gap_on, gap_off = prior.on + on - self.on, prior.off + off - self.off
-        both = trigamma(self.on + self.off) * (gap_on + gap_off)
-        return {"on": trigamma(self.on) * gap_on - both, "off": trigamma(self.off) * gap_off - both}
+        of_on, of_off, of_both = self._trigammas
+        both = of_both * (gap_on + gap_off)
+        return {"on": of_on * gap_on - both, "off": of_off * gap_off - both}
+
+    @cached_property
+    def _trigammas(self) -> tuple[Floats, Floats, Floats]:
+        """Of both counts and of their sum."""
+        return trigamma(self.on), trigamma(self.off), trigamma(self.on + self.off)
 
     @cached_property
     def _betaln(self) -> Floats:

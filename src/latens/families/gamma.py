@@ -110,9 +110,13 @@ class Gamma:
     def slopes_towards(self, shape: Floats, rate: Floats) -> dict[str, Floats]:
         """Derivatives of shape E[log t] - rate E[t], by the parameters of this Gamma."""
         return {
-            "shape": trigamma(self.shape) * shape - rate / self.rate,
+            "shape": self._trigamma * shape - rate / self.rate,
             "rate": (self.shape * rate / self.rate - shape) / self.rate,
         }
+
+    @cached_property
+    def _trigamma(self) -> Floats:
+        return np.asarray(trigamma(self.shape))
 
     def sample(self, rng: np.random.Generator) -> KnownGamma:
         """A draw; one that a vague Gamma puts below all numbers is the smallest whose inverse can be squared."""

@@ -66,13 +66,18 @@ class SpikeSlab:
         squares = squares - 0.5 * alpha.mean  # with the prior of the slab
         log_on, log_off = (0.0, 0.0) if theta is None else theta.mean_log
         on = means * self.slab + squares * (self.slab**2 + self.variance) + 0.5 * alpha.mean * self.idle
-        on = on + log_on - log_off - logit(self.on) + 0.5 * np.log(self.variance / self.idle)
+        of_switches, of_variances = self._entropy_slopes
         return {
-            "on": on,
+            "on": on + log_on - log_off + of_switches,
             "slab": self.on * (means + 2 * squares * self.slab),
-            "variance": self.on * (squares + 0.5 / self.variance),
+            "variance": self.on * (squares + of_variances),
             "idle": 0.5 * rest * (1 / self.idle - alpha.mean),
         }
+
+    @cached_property
+    def _entropy_slopes(self) -> tuple[Floats, Floats]:
+        """(D, K) each, derivatives of the entropy by q(s = 1), and by the variance where q(s = 1) = 1."""
+        return 0.5 * np.log(self.variance / self.idle) - logit(self.on), 0.5 / self.variance
 
     def at_mean(self) -> SpikeSlab:
         """All mass at the expected coefficients."""

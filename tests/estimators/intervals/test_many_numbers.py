@@ -111,3 +111,30 @@ def test_clusters_that_leave_nothing_unknown_are_told_as_if_memberships_were_kno
     many = model.intervals(x)
     assert many.method == "response in 0 directions"
     assert many["std"] == pytest.approx(dense["std"], rel=1e-3)
+
+
+def test_roots_in_single_precision_lead_where_those_in_double_do() -> None:
+    model = latens.FactorAnalysis(2, prior="ard", random_state=0).fit(views(np.random.default_rng(0)))
+    chart = Chart(ascend_to(model._model, [model._state.data], State(model.posterior_), serial_sweep, 0.0).q)
+    arrow = response_of_many._arrow(chart, lambda q: model._model.slopes(q, model._state.stats))
+    assert arrow is not None
+    rounded, v = arrow.rounded(), np.random.default_rng(1).normal(size=chart.size).astype(np.float32)
+    for name in ("spread", "pulled"):
+        ours, theirs = (getattr(each, name)(v) for each in (rounded, arrow))
+        assert ours.dtype == np.float32
+        assert ours == pytest.approx(theirs, abs=1e-5 * np.abs(theirs).max())
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.AllKept")
+def test_curvature_of_noise_that_many_rows_tell_is_exact_enough_for_its_flattest_direction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shape and rate of a noise precision are told apart by 1 / N of their curvature: coarse differences lose it."""
+    rng = np.random.default_rng(0)
+    loadings = rng.normal(size=(3, 20)) * (rng.random((3, 20)) < 0.5)
+    x = rng.normal(size=(50_000, 3)) @ loadings + rng.normal(size=(50_000, 20)) + 30.0
+    model = latens.MultiViewFactorAnalysis(3, random_state=0).fit(x)
+    dense = model.intervals(x, method="response")
+    monkeypatch.setattr(intervals, "MOST_COORDINATES", 10)
+    many = model.intervals(x, method="response")
+    assert many["std"] == pytest.approx(dense["std"], rel=0.02)

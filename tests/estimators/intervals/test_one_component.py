@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import latens
-from latens.inference.search.component_worth import fits_without
+from latens.inference.search.component_worth import CLEARLY_WORTH, Enough, fits_without
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(200, 1))
@@ -94,6 +94,15 @@ def test_what_the_bound_of_two_clusters_loses_and_that_of_one_does_not_is_counte
     evidence = latens.metrics.log_evidence(two, X, n_chains=5, n_steps=100)
     assert worth == pytest.approx([evidence.value - one.elbo_] * 2, abs=0.5)
     assert worth[0] > two.elbo_ - one.elbo_ + math.log(2) + 1.5
+
+
+def test_an_ascent_without_a_component_ends_where_its_worth_is_known_as_well_as_is_asked() -> None:
+    """To a hundredth; to a fifth where thousands of nats are lost, in which all 200 iterations are not waited for."""
+    assert Enough(100_000.0)(90.0, 0.0)
+    assert not Enough(100_000.0)(110.0, 0.0)
+    assert not Enough(CLEARLY_WORTH)(1.0, 0.0)
+    assert Enough(CLEARLY_WORTH)(0.04, 0.0)
+    assert not Enough(1.1 * CLEARLY_WORTH)(1.0, 0.0)  # in the end it may be worth less
 
 
 def test_all_rows_are_in_the_only_cluster() -> None:

@@ -17,10 +17,13 @@ from latens.inference.ascent import ascend, infer
 from latens.inference.extrapolated_ascent import ascend_in_leaps
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["FitWithout", "fits_without"]
+__all__ = ["CLEARLY_WORTH", "Enough", "FitWithout", "fits_without"]
 
 CLIMB_ITERATIONS, CLIMB_TOL = 200, 1e-6
 KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by less is ended
+# nats that a component is clearly worth, above which it is known to a fifth: without one of several strong factors the
+# others turn for hundreds of iterations
+CLEARLY_WORTH, CLEARLY_KNOWN_TO = 1000.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def fits_without(
         for component in sorted(range(k) if which is None else which):
             start, end = q.only(np.delete(np.arange(k), component)), best
             if end is None:
-                fit = ascend_in_leaps(model, batches, State(start), sweep=sweep, enough=_Enough(top), **limits)  # type: ignore[arg-type]
+                fit = ascend_in_leaps(model, batches, State(start), sweep=sweep, enough=Enough(top), **limits)  # type: ignore[arg-type]
                 end = fit.state, fit.elbo
             level = top + math.log(k)
             at_once = partial(_fall_at_once, model, batches, start, sweep, level)
@@ -88,7 +91,7 @@ def _fall_at_once(model: Any, batches: Sequence[Any], q: Any, sweep: Sweep, leve
     return level - _measured(model, batches, q, sweep)[1]
 
 
-class _Enough:
+class Enough:
     """Ends an ascent whose remaining iterations, each gaining as much as the last, leave the answer as it is."""
 
     def __init__(self, top: float) -> None:
@@ -96,4 +99,5 @@ class _Enough:
 
     def __call__(self, gain: float, elbo: float) -> bool:
         self.left -= 1
-        return self.left * gain < KNOWN_TO * (self.top - elbo)
+        fall, change = self.top - elbo, self.left * gain
+        return change < KNOWN_TO * fall or (change < CLEARLY_KNOWN_TO * fall and fall - change > CLEARLY_WORTH)

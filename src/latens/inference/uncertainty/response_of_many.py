@@ -17,7 +17,7 @@ References: Lanczos (1950); Golub & Van Loan (2013), chapter 10; Giordano, Brode
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from latens.array import Floats
 from latens.core import State
 from latens.core.coordinates import Chart
 from latens.errors import NotSettled
+from latens.inference.ascent import infer
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import Arrow, Blocks, arrow_of, blocks_of
 from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slopes
@@ -51,6 +52,7 @@ LEAST_SHARE_SETTLED = 0.99  # share of numbers that are to be settled
 LARGEST_SLOPE = 0.05  # slope in standard deviations beyond which a coordinate stands at an end of its range
 NOTHING_LEFT = 1e-7  # length of a new direction before it is made 1: directions are kept in single precision
 LEAST_INFORMATION = 1e-5  # as in `response`: a share of information that is left below it is 0
+MANY_AT_ONCE = 1000  # numbers whose derivatives along all directions are held at once
 LOOKED_AT = 1000  # numbers by which it is decided whether directions are enough
 
 # numbers (m',) that are of several columns, and their derivatives (m', P); None where they cannot be told
@@ -107,11 +109,12 @@ def _responses(
     """Where an ascent gains less than `enough` nats in an iteration."""
     top = ascend_to(model, batches, start, sweep, enough)
     chart, warm = Chart.sized(top.q), top.locals or (None,) * len(batches)
+    exact = bool(model.exact_local(top.q))
 
     def sums(at: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotSettled)
-            return sweep(partial(settle_block, model, at), batches, warm)[1]
+            return sweep(partial(infer if exact else settle_block, model, at), batches, warm)[1]
 
     stats, origin = sums(top.q), np.zeros(chart.size)
     fixed = _arrow(chart, lambda point: model.slopes(point, stats))
@@ -125,7 +128,7 @@ def _responses(
     steep = (fixed.free > 0) & (np.abs(gradient) > LARGEST_SLOPE * np.sqrt(fixed.own))
     arrow = fixed.holding(steep) if steep.any() else fixed
     length = step_of_slopes(batches, sweep)
-    settled = length < STEP and model.exact_local(top.q)  # a short step to one side then errs by less than a thousandth
+    settled = length < STEP and exact  # a short step to one side then errs by less than a thousandth
 
     def lost(v: Floats) -> Floats:
         """B v."""
@@ -148,15 +151,17 @@ def _responses(
     left = 1 - values
     informed = left > LEAST_INFORMATION
     gain = np.where(informed, 1 / np.where(informed, left, 1.0) - 1, 0.0)  # beside what mean field has
-    inside = found.moved @ turned
-    variances = narrow + inside**2 @ gain
-    unknown = np.sum(inside[:, ~informed] ** 2, axis=1) / LEAST_INFORMATION > 1e-2 * variances
+    variances, of_unknown = np.empty((2, len(narrow)))
+    for some, inside in found.in_parts(turned):
+        variances[some] = narrow[some] + inside**2 @ gain
+        of_unknown[some] = np.sum(inside[:, ~informed] ** 2, axis=1) / LEAST_INFORMATION
     before = variances if found.ended else _variances(found, max(len(gain) - AT_A_TIME, 0), narrow)
-    way = turned.T @ (found.directions.T @ pull.astype(np.float32))
-    step = arrow.spread(pull + found.directions @ (turned @ (gain * way)).astype(np.float32))
+    way = turned.T @ (found.directions @ pull.astype(np.float32))
+    step = arrow.spread(pull + (turned @ (gain * way)).astype(np.float32) @ found.directions)
     shift = np.concatenate([slopes.times(step), of_rest @ step])
     others_of_none = np.zeros(len(of_rest), dtype=bool)
     positive = np.maximum(variances, np.finfo(float).tiny)
+    unknown = of_unknown > 1e-2 * variances
     return ManyResponses(
         np.concatenate([quantity(chart.point), values_of_rest]),
         np.where(unknown, np.inf, np.sqrt(variances)),
@@ -184,10 +189,16 @@ def _arrow(chart: Chart, slopes: Callable[[Any], Any]) -> Arrow | None:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    directions: Any  # (P, r), U, in single precision
+    directions: Any  # (r, P), U', in single precision
     tridiagonal: Floats  # (r, r), T
-    moved: Floats  # (m + m', r), derivatives of numbers along R U
+    moved: Any  # (r, m + m'), derivatives of numbers along R U, in single precision
     ended: bool  # whether there are no others
+
+    def in_parts(self, turned: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Some numbers at a time, and their derivatives along combinations (r', s) of the first directions."""
+        for first in range(0, self.moved.shape[1], MANY_AT_ONCE):
+            some = slice(first, first + MANY_AT_ONCE)
+            yield some, self.moved[: len(turned), some].T.astype(float) @ turned
 
 
 def _lanczos(
@@ -195,18 +206,26 @@ def _lanczos(
 ) -> _Found:
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
-    u = arrow.pulled(lost(arrow.spread(np.random.default_rng(0).standard_normal(size))))
-    basis, length = np.empty((limit, size), dtype=np.float32), float(np.linalg.norm(u))
+    rounded = arrow.rounded()
+
+    def spread(u: Any) -> Floats:
+        return rounded.spread(u).astype(float)
+
+    def pulled(v: Floats) -> Floats:
+        return rounded.pulled(v.astype(np.float32)).astype(float)
+
+    u = pulled(lost(spread(np.random.default_rng(0).standard_normal(size).astype(np.float32))))
+    basis, moved = (np.empty((limit, m), dtype=np.float32) for m in (size, len(narrow)))
+    length, diagonal, beside = float(np.linalg.norm(u)), list[float](), list[float]()
     some = np.linspace(0, len(slopes.block) - 1, min(LOOKED_AT, len(slopes.block))).astype(int)
-    moved, diagonal, beside = list[Floats](), list[float](), list[float]()
     variances = narrow[some]
     while len(diagonal) < limit and length > NOTHING_LEFT:
         r = len(diagonal)
         basis[r] = u / length
-        v = arrow.spread(basis[r])
-        u = arrow.pulled(lost(v))
+        v = spread(basis[r])
+        u = pulled(lost(v))
         diagonal.append(float(basis[r] @ u))
-        moved.append(np.concatenate([slopes.times(v), of_rest @ v]))
+        moved[r] = np.concatenate([slopes.times(v), of_rest @ v])
         u -= diagonal[r] * basis[r]
         if r:
             u -= beside[r - 1] * basis[r - 1]
@@ -215,25 +234,26 @@ def _lanczos(
         length = float(np.linalg.norm(u))
         beside.append(length)
         if (r + 1) % AT_A_TIME == 0:
-            found = _as_found(basis, diagonal, beside, [each[some] for each in moved], len(some), False)
+            found = _Found(basis[: r + 1], _tridiagonal(diagonal, beside), moved[: r + 1, some], False)
             before, variances = variances, _variances(found, r + 1, narrow[some])
             if np.mean(variances - before <= LARGEST_RISE * variances) >= LEAST_SHARE_SETTLED and r + 1 > AT_A_TIME:
                 break
-    return _as_found(basis, diagonal, beside, moved, len(narrow), length <= NOTHING_LEFT)
-
-
-def _as_found(
-    basis: Any, diagonal: list[float], beside: list[float], moved: list[Floats], m: int, ended: bool
-) -> _Found:
     r = len(diagonal)  # 0 where codes leave nothing unknown
-    matrix = np.zeros((r, r))
-    matrix[np.arange(r), np.arange(r)] = diagonal
+    return _Found(basis[:r], _tridiagonal(diagonal, beside), moved[:r], length <= NOTHING_LEFT)
+
+
+def _tridiagonal(diagonal: Sequence[float], beside: Sequence[float]) -> Floats:
+    """(r, r)."""
+    r = len(diagonal)
+    matrix = np.diag(np.array(diagonal, dtype=float))
     matrix[np.arange(1, r), np.arange(r - 1)] = matrix[np.arange(r - 1), np.arange(1, r)] = beside[: max(r - 1, 0)]
-    return _Found(basis[:r].T, matrix, np.asarray(np.reshape(moved, (r, m)).T), ended)
+    return matrix
 
 
 def _variances(found: _Found, r: int, narrow: Floats) -> Floats:
     """(m,), as the first r directions have them."""
     values, turned = np.linalg.eigh(found.tridiagonal[:r, :r])
-    left = np.maximum(1 - values, LEAST_INFORMATION)
-    return np.asarray(narrow + (found.moved[:, :r] @ turned) ** 2 @ (1 / left - 1))
+    gain, variances = 1 / np.maximum(1 - values, LEAST_INFORMATION) - 1, np.empty(len(narrow))
+    for some, inside in found.in_parts(turned):
+        variances[some] = narrow[some] + inside**2 @ gain
+    return variances

@@ -448,7 +448,7 @@ class ExactFactors(Factors):
         if not isinstance(q.loadings, PointNormalGamma) or not batch.complete:
             return None
         cov, floor = batch.root if isinstance(batch, FewRows) else batch.covariance, q.loadings.floor
-        loadings, noise = most_likely(cov, k, np.broadcast_to(floor, (self.n_features,)))
+        loadings, noise = most_likely(cov, k, np.broadcast_to(floor, (self.n_features,)), rough=True)
         return FactorAnalysisPosterior(PointNormalGamma(loadings.T, noise, floor), batch.mean)
 
 

@@ -43,6 +43,7 @@ NEAR_FLOOR = 1e-9  # e-folds from the floor that are on it
 LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's curvature
 FLAT_SLOPE = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
 ROUGH_SLOPE = 1e-5  # the same, that is enough to compare numbers of factors by
+FELT_DAMPING = 1e-3  # below it a step that went too far is hardly any other
 N_RISES = 2  # of the criterion for a number of factors, one after the other, beyond which none is looked for
 FIRST_PLAIN_STEPS = 3  # steps without a Hessian that may go a long way before the slope falls
 MOST_LEFT = 0.5  # of a step without a Hessian that is made up for in the next
@@ -161,19 +162,26 @@ class _Point(Profile):
 
 
 def most_likely(
-    cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5, *, near: Array | None = None
+    cov: Floats | Root,
+    k: int,
+    floor: Floats,
+    share: Floats | float = 0.5,
+    *,
+    near: Array | None = None,
+    rough: bool = False,
 ) -> tuple[Floats, Floats]:
     """Loadings (D, K) and noise (D,) of highest likelihood under noise >= floor > 0.
 
     `share` is the part of each variance that is noise at the start. Products with the matrix are made where `near` is,
-    if that is on a GPU.
+    if that is on a GPU. `rough`: as exact as heights are compared, in fewer steps.
     """
     varies, size, corr, lowest = _standardised(cov, floor)
     loadings, noise = np.zeros((len(cov), k)), np.maximum(cov.diagonal(), floor)
     if not varies.any() or k == 0:
         return loadings, noise
     log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
-    point = _ascend(corr, min(k, len(size)), lowest, log_psi, near=near)
+    limits = (ROUGH_SLOPE, FELT_DAMPING) if rough else (FLAT_SLOPE, LEAST_DAMPING)
+    point = _ascend(corr, min(k, len(size)), lowest, log_psi, *limits, near=near)
     loadings[varies, : point.k] = size[:, None] * point.loadings
     noise[varies] = size**2 * np.exp(point.log_psi)
     return loadings, noise
@@ -240,10 +248,14 @@ def _ascend(
     lowest: Floats,
     log_psi: Floats,
     flat: float = FLAT_SLOPE,
+    felt: float = LEAST_DAMPING,
     *,
     near: Array | None = None,
 ) -> Profile:
-    """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
+    """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them.
+
+    Where a step went too far, the next is damped by `felt` at least.
+    """
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile
     if isinstance(corr, Root):
@@ -261,7 +273,7 @@ def _ascend(
             there = point.at(np.maximum(point.log_psi + move, lowest))
             if _is_better(there, point, slope, lowest):
                 break
-            damping *= 10
+            damping = max(10 * damping, felt)
         else:
             break
         point, damping = there, max(LEAST_DAMPING, damping / 100)

@@ -86,6 +86,7 @@ TIMES_AS_MANY_STATES = 4  # times as many states are kept where the predictive p
 WORK_OF_HOLE = 2**18  # additions for which a missing entry is weighed by all states: a fraction of a millisecond
 HOLES_AT_ONCE = 2**12
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
+KEPT_NUMBERS = 2**18  # of priors that are kept, of one number of causes each
 
 
 @record
@@ -200,7 +201,15 @@ class NoisyOrCauses:
         return None if self.points else q.only(np.arange(0))
 
     def prior(self, k: int, n_profiles: int | None = None) -> CausePosterior:
-        p = self.n_profiles if n_profiles is None else n_profiles
+        key = k, self.n_profiles if n_profiles is None else n_profiles
+        priors: dict[tuple[int, int], CausePosterior] = self.__dict__.setdefault("_priors", {})  # asked for often
+        if key not in priors:
+            if sum(each for each, _ in priors) * self.n_features > KEPT_NUMBERS:
+                priors.clear()
+            priors[key] = self._prior(*key)
+        return priors[key]
+
+    def _prior(self, k: int, p: int) -> CausePosterior:
         if self.points:
             halves = (PointBeta.of(np.full(shape, 0.5)) for shape in ((p, k), (k, self.n_features), (self.n_features,)))
             return CausePosterior(PointDirichlet(np.full(p, 1 / p)), *halves)
