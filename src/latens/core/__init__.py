@@ -52,6 +52,7 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Turnable,
+    Uniting,
     Walking,
 )
 from latens.core.rows import Rows, blocks
@@ -113,6 +114,7 @@ __all__ = [
     "Tiered",
     "Turnable",
     "Underway",
+    "Uniting",
     "Unkept",
     "Walking",
     "Watch",

@@ -50,6 +50,7 @@ __all__ = [
     "Steps",
     "Stretching",
     "Tiered",
+    "Uniting",
     "Walking",
 ]
 
@@ -232,6 +233,13 @@ class Crossing(Protocol):
 
     def crosses_unmoved(self, sample: Rows) -> bool:
         """Whether starts but the first are crossed as they are: moves of their own take longer than they are worth."""
+
+
+@runtime_checkable
+class Uniting(Protocol):
+    """A model that makes one posterior out of the components of two."""
+
+    def united(self, one: Any, other: Any) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import Rows
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpoint_folder
 from latens.estimators.rows.data import Data, InMemory
@@ -44,6 +45,12 @@ class FitContext:
     least: float = -math.inf  # the first start's bound with fewer components allowed: below, a search for more ends
     reached: list[Reached] = field(default_factory=list)  # by starts of the last search, those above all before them
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
+
+    @property
+    def precision(self) -> Floats:
+        """(D,), how far floating point may have moved an entry of the table, in model units."""
+        x, origin = self.sample.x, np.abs(self.units.enter_direction(self.units.origin))
+        return np.asarray(np.finfo(x.dtype).eps * (np.abs(x).max(axis=0) + origin))
 
     @classmethod
     def of_rows(cls, rows: Rows, sample: Any, units: Units, rng: np.random.Generator) -> FitContext:

@@ -25,7 +25,7 @@ from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search.moves import Record, starts_with_one_more
-from latens.inference.search.optimum import Search
+from latens.inference.search.optimum import GoingOn, Search
 from latens.inference.stochastic import pass_stochastically
 from latens.inference.sweep import block_counter
 from latens.system.seeds import seed_beside
@@ -128,7 +128,7 @@ class FitSearch:
                 )
                 return self._read_out(model, replace(context, sample=total), starts, notify, moves)
             search = self._search(model, options, context, limit, moves)
-            search = replace(search, alone=partial(self._nothing, search, context))
+            search = replace(search, alone=partial(self._or_nothing, search, context))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, context, starts, last, len(batches), notify)
@@ -162,25 +162,34 @@ class FitSearch:
         """The sample with something in its holes, where a search from there is quicker; None where it is not."""
         return None
 
-    def _nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit) -> bool | None:
-        """Whether components say nothing that columns, which have nothing to do with each other, do not say.
+    def _or_nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit, going_on: GoingOn) -> Fit | None:
+        """The fit, or that `without` components where they say nothing that independent columns do not say.
 
         They do say something where they gain more than the tails of all columns would. Where they gain less, they may
         describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
+        Where that is more than the fit gains, it has missed tails that are in its own columns, too: it goes on from
+        what shuffled columns led to, and is compared again.
         """
         level = self._alone(search.model, context, without.elbo)
         if not without.elbo < fit.elbo < level:
-            return fit.elbo < level
+            return without if fit.elbo < level else fit
         if self.binary or is_sparse(context.sample.x):
-            return True
+            return without
         rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
         rows = self._shuffled(search.model, context, rng)
         # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
         starts = [*self._starts(search.model, replace(context, sample=rows, rng=rng)), State(fit.state.q)]
-        by_chance = search.gain(weighted_up(rows, context.data.n), starts)
-        if by_chance is None:
+        found = search.gain(weighted_up(rows, context.data.n), starts)
+        if found is None:
             return None
-        return fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE
+        by_chance, q = found
+        if fit.elbo - without.elbo < by_chance:
+            fit = going_on(fit, q)
+        if fit.interrupted or fit.stopped:
+            return None
+        if fit.elbo < level and fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE:
+            return without
+        return fit
 
     def _alone(self, model: Any, context: FitContext, fewest: float) -> float:
         """The bound that components exceed without doubt, given that of the fewest."""

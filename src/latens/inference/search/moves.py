@@ -31,6 +31,7 @@ __all__ = [
     "StartAscent",
     "Unrecorded",
     "ascend_all",
+    "best_of",
     "closed_after",
     "distinct",
     "highest",
@@ -466,3 +467,13 @@ def ascend_all(
             raise
         interrupted = True
     return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]
+
+
+def best_of(
+    starts: Sequence[Any], ascent: StartAscent, on_iteration: OnIteration | None = None, *, map_: Map = map
+) -> Fit:
+    """Ascent from every start; `map_` may be that of a pool. Ties go to the earlier start.
+
+    An interrupt or a callback's stop ends the round: what was found so far is compared.
+    """
+    return highest(ascend_all(starts, ascent, on_iteration, map_=map_))
