@@ -310,7 +310,7 @@ class NoisyIca:
             turn = self._turn(shapes, loadings, stats, self.trusted(q))
             stats = stats.turned(turn)
             axes = np.asarray(np.linalg.inv(square(turn, len(loadings.mean))).T, dtype=float)
-            loadings = prior.observe(*stats.regression, current=loadings.transformed(axes, prior))
+            loadings = prior.observe(*stats.regression, current=loadings.with_relevances_at(axes, prior))
         own = np.diagonal(stats.second) / n
         if len(light):
             split = shapes.split.copy()
