@@ -259,6 +259,7 @@ class Removal(Proposal):
     """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
 
     n_steps_low: int = 0  # iterations for which it may be far lower than the fit: others have not changed by then
+    again: bool = False  # whether rows, where the ascent ends not far below, begin once more without their codes
 
 
 @runtime_checkable

@@ -55,6 +55,9 @@ TIMES_FAR_AT_FIRST = 3.0  # times the first of these, while the others have not 
 ITERATIONS_TO_CLOSE = 6.0  # within which an ascent that is farther below would reach the target at its present rate
 # nats a row that the first iteration is below where others never take the place of a component
 LARGEST_LOSS_PER_ROW = 1.5
+# of trials from present codes that ended so many nats below at most, another without these, of so many iterations, the
+# first of which tell nothing
+NATS_TO_TRY_AGAIN, STEPS_AGAIN, FIRST_STEPS_AGAIN = 100.0, 40, 5
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -214,9 +217,19 @@ def _first_better(
     def rises(candidate: Any) -> bool:
         return not glances or any(glance.rises(candidate) for glance in glances)
 
-    def better(candidate: Any) -> Fit | None:
+    close: list[Any] = []
+
+    def better(candidate: Any) -> Fit | bool | None:
         start = _trial_start(candidate, fit.state)
         trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
+        may_be = isinstance(candidate, Removal) and candidate.again and trial.elbo > target - NATS_TO_TRY_AGAIN
+        return judged(trial) or may_be or None  # an answer that a journal keeps
+
+    def better_without_codes(candidate: Any) -> Fit | None:
+        patience = STEPS_AGAIN - FIRST_STEPS_AGAIN
+        return judged(ascent(State(candidate.q), STEPS_AGAIN, Hopeless(target, STEPS_AGAIN, patience=patience)))
+
+    def judged(trial: Fit) -> Fit | None:
         margin = least
         if (slow or least_alike) and trial.state.q.n_components == fit.state.q.n_components:
             margin = max(least * len(trial.trace) if slow else least, least_alike)
@@ -237,8 +250,16 @@ def _first_better(
             if over is not None and over():
                 return None
             found = journal.once(partial(better, candidate))
-            if found is not None:
+            if isinstance(found, Fit):
                 return found
+            if found:
+                close.append(candidate)
+    for candidate in close:
+        if over is not None and over():
+            return None
+        again = journal.once(partial(better_without_codes, candidate))
+        if again is not None:
+            return again
     return None
 
 

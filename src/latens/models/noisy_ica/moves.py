@@ -37,7 +37,7 @@ def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows
     if not model.points and q.n_components > model.least:
         for fewer in deletions(model, q, stats, order, strength[order]):
             if fewer.n_components == q.n_components - 1:
-                yield Removal(fewer.q, fewer.of)
+                yield Removal(fewer.q, fewer.of, again=True)
             elif fewer.n_components >= model.least:
                 yield fewer
     if not model.both or model.diagonal:
