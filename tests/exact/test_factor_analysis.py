@@ -141,11 +141,11 @@ def test_the_best_rank_is_the_true_one_with_enough_rows() -> None:
 
 def test_ranks_are_compared_without_steps_that_gain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """396 steps to slopes of 1e-5, the last ten or more of many ranks gaining less than .01 nats in all."""
-    x, taken = load_breast_cancer().data, []
-    monkeypatch.setattr(newton, "_Step", lambda *at, step=newton._Step: taken.append(at) or step(*at))
+    x, steps = load_breast_cancer().data, []
+    monkeypatch.setattr(newton, "_Step", lambda *at, step=newton._Step: steps.append(at) or step(*at))
     corr = np.corrcoef(x.T)
     assert best_rank(corr, len(x), np.full(30, 1e-9), 30, "hannan-quinn") == 22
-    assert len(taken) < 340
+    assert len(steps) < 340
 
 
 @pytest.mark.parametrize("name", ["factors-ml", "factors-ard"])
