@@ -343,6 +343,17 @@ def test_each_half_of_a_relevance_step_raises_the_bound(n_noises: int, holes: bo
     assert heights[-1] - heights[-3] < 1e-3 * (heights[2] - heights[0])
 
 
+def test_relevances_of_turned_weights_are_found_without_turning_them(n_noises: int, holes: bool) -> None:
+    rng = np.random.default_rng(12)
+    prior = Relevance.prior(2, 3, Gamma(np.full(n_noises, 2.0), np.full(n_noises, 1.5)), (0.7, 0.4))
+    weights = random_prior(rng, n_noises, per_column=holes)
+    q, axes = Relevance(weights, prior.alpha), rng.normal(size=(2, 2))
+    turned, found = q.transformed(axes, prior), q.with_relevances_at(axes, prior)
+    assert found.alpha.shape == pytest.approx(turned.alpha.shape)
+    assert found.alpha.rate == pytest.approx(turned.alpha.rate)
+    assert found.weights is weights
+
+
 def test_a_weight_without_use_gets_a_large_relevance() -> None:
     rng = np.random.default_rng(18)
     z, x = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))

@@ -53,6 +53,7 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Turnable,
+    Uniting,
     Walking,
 )
 from latens.core.rows import Rows, blocks
@@ -115,6 +116,7 @@ __all__ = [
     "Tiered",
     "Turnable",
     "Underway",
+    "Uniting",
     "Unkept",
     "Walking",
     "Watch",

@@ -51,6 +51,7 @@ __all__ = [
     "Steps",
     "Stretching",
     "Tiered",
+    "Uniting",
     "Walking",
 ]
 
@@ -235,6 +236,13 @@ class Crossing(Protocol):
         """Whether starts but the first are crossed as they are: moves of their own take longer than they are worth."""
 
 
+@runtime_checkable
+class Uniting(Protocol):
+    """A model that makes one posterior out of the components of two."""
+
+    def united(self, one: Any, other: Any) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A candidate that says which present components it keeps: its trial starts from the present codes of rows."""
@@ -252,6 +260,7 @@ class Removal(Proposal):
     """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
 
     n_steps_low: int = 0  # iterations for which it may be far lower than the fit: others have not changed by then
+    again: bool = False  # whether rows, where the ascent ends not far below, begin once more without their codes
 
 
 @runtime_checkable

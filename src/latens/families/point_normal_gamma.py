@@ -91,6 +91,9 @@ class PointNormalGamma:
         """`axes` (K, K) times the weights, as in `Relevance`; points have no relevances that would follow."""
         return replace(self, mean=axes @ self.mean)
 
+    def with_relevances_at(self, axes: Floats, prior: Any) -> PointNormalGamma:
+        return self.transformed(axes, prior)
+
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         """sum log Normal(x_nd | w_d'z_n, noise) over observed entries, linear in its arguments."""
         quadratic = _residual(self.mean, zz, zx, xx)

@@ -107,6 +107,13 @@ class Relevance:
         moved = Relevance(weights, self.alpha)
         return Relevance(weights, prior.alpha.observe(self.weights.n_columns, moved._sizes))
 
+    def with_relevances_at(self, axes: Floats, prior: Any) -> Relevance:
+        """These weights, with the relevances of `axes` times them (`transformed`): all that `observe` asks for."""
+        d = self.mean.shape[1]
+        variances = np.broadcast_to(np.sum((axes @ self.spread) * axes, axis=2), (d, len(axes)))
+        sizes = np.asarray(np.sum(self.tau * (axes @ self.mean) ** 2, axis=1) + variances.sum(axis=0))
+        return Relevance(self.weights, prior.alpha.observe(d, sizes))
+
     def draw_given(
         self, sums: tuple[Floats, Floats, Floats, Floats], point: PointNormalGamma, rng: np.random.Generator
     ) -> PointNormalGamma:

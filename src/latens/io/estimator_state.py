@@ -16,7 +16,7 @@ from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.units import Units
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
-from latens.io.checks.column_checks import check_columns
+from latens.io.checks.column_checks import check_columns, check_rounding
 from latens.io.checks.multi_view_checks import (
     check_samples,
     check_views,
@@ -33,6 +33,7 @@ from latens.io.registry import estimator_class, models_of, name_of
 from latens.io.trace import from_columns, to_columns
 from latens.models.mixture.model import Mixture
 from latens.models.multi_view.model import MultiView
+from latens.models.noisy_ica.model import NoisyIca
 from latens.system.threads import one_blas_thread
 
 __all__ = ["EstimatorState", "attributes_of", "parameters_of", "rebuilt"]
@@ -165,6 +166,8 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         check_samples(model, state, fitted.attributes)
     elif isinstance(model, Mixture):
         check_columns(model, state, fitted.attributes, d)
+    elif isinstance(model, NoisyIca):
+        check_rounding(model.rounding)
 
 
 def _check_attributes(cls: type, attributes: Mapping[str, Any]) -> None:

@@ -18,7 +18,16 @@ from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 
-__all__ = ["beside_ones", "evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp"]
+__all__ = [
+    "beside_ones",
+    "evidence",
+    "level",
+    "predicted_variance",
+    "products",
+    "second_with_ones",
+    "sharp",
+    "squares_before_rounding",
+]
 
 Loadings = Relevance | PointNormalGamma
 LARGEST_DOUBLE_ROUNDING = 1e-10  # between the rounding errors of double and of single precision
@@ -44,14 +53,23 @@ def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tup
     return drive, gram[:, :k, :k]
 
 
-def level(w: Loadings, batch: Rows, k: int) -> Array:
-    """(n,), the part of E[log p(row | z)] that no code changes."""
+def level(w: Loadings, batch: Rows, k: int, rounding: Floats | None = None) -> Array:
+    """(n,), the part of E[log p(row | z)] that no code changes; of rounded entries (`squares_before_rounding`)."""
     x, mask, (rows, d) = batch.x, batch.mask, w.mean.shape
     tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
     flat = 0.5 * (mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x))
     if rows > k:
         flat = flat + x @ like(tau * w.mean[k], x) - 0.5 * (mask @ like(w.grams[:, k, k], x))
-    return flat
+    return flat if rounding is None else flat - 0.5 * (mask @ like(tau * rounding, x))
+
+
+def squares_before_rounding(batch: Rows, rounding: Floats | None) -> Floats:
+    """(D,), sums of squares of entries, which are y^2 + h^2 / 12 on average over the interval that rounds to y.
+
+    `rounding` (D,) has h^2 / 12; None: entries are as they are. Log densities averaged over that interval are a lower
+    bound of the log of its probability over h (Jensen), with codes of a row or without.
+    """
+    return batch.squares if rounding is None else np.asarray(batch.squares + batch.counts * rounding)
 
 
 def sharp(batch: Rows, tau: Floats) -> Rows:

@@ -12,8 +12,7 @@ import pytest
 
 from latens.core import Fit, Iteration, Removal, Rows, State
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.search.moves import REMOVAL_STEPS, improve
-from latens.inference.search.optimum import best_of
+from latens.inference.search.moves import REMOVAL_STEPS, best_of, improve
 from tests.contract.cases import CASES, random_rows
 from tests.inference.toy import fit_at
 

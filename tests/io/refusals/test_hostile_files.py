@@ -347,9 +347,10 @@ def test_fields_that_an_older_version_did_not_write_take_their_defaults(tmp_path
     assert estimators_differ(fitted(), latens.load(forged.write(tmp_path / "model"))) is None
 
 
-def test_forged_steps_of_rounded_columns_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", [latens.GaussianMixture(2, random_state=0), latens.NoisyICA(2, random_state=0)])
+def test_forged_steps_of_rounded_columns_are_refused(model: Any, tmp_path: Path) -> None:
     rounded = np.round(np.random.default_rng(0).normal(0, 2, size=(80, 3)))
-    honest = latens.save(latens.GaussianMixture(2, random_state=0).fit(rounded), tmp_path / "honest")
+    honest = latens.save(model.fit(rounded), tmp_path / "honest")
     for change, message in [
         (lambda x: -x, "rounded columns by numbers"),
         (lambda x: x[1:], "model.rounding has shape"),

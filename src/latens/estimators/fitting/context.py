@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import Rows, State
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpoint_folder
 from latens.estimators.rows.data import Data, InMemory
@@ -62,6 +63,12 @@ class FitContext:
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     # where rows are in coordinates of the directions that hold them: the same with all columns, and these directions
     outside: tuple[FitContext, Directions] | None = None
+
+    @property
+    def precision(self) -> Floats:
+        """(D,), how far floating point may have moved an entry of the table, in model units."""
+        x, origin = self.sample.x, np.abs(self.units.enter_direction(self.units.origin))
+        return np.asarray(np.finfo(x.dtype).eps * (np.abs(x).max(axis=0) + origin))
 
     @classmethod
     def of_rows(cls, rows: Rows, sample: Any, units: Units, rng: np.random.Generator) -> FitContext:

@@ -25,7 +25,7 @@ from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search.moves import Record, starts_with_one_more
-from latens.inference.search.optimum import Search
+from latens.inference.search.optimum import GoingOn, Search
 from latens.inference.stochastic import pass_stochastically
 from latens.inference.sweep import block_counter
 from latens.system.seeds import seed_beside
@@ -148,7 +148,7 @@ class FitSearch:
                 )
                 return self._read_out(model, replace(context, sample=total), starts, notify, moves)
             search = self._search(model, options, outside, limit, moves)
-            search = replace(search, alone=partial(self._nothing, search, context))
+            search = replace(search, alone=partial(self._or_nothing, search, context))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, context, starts, last, len(batches), notify)
@@ -186,30 +186,41 @@ class FitSearch:
         """The sample with something in its holes, where a search from there is quicker; None where it is not."""
         return None
 
-    def _nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit) -> bool | None:
-        """Whether components say nothing that columns, which have nothing to do with each other, do not say.
+    def _or_nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit, going_on: GoingOn) -> Fit | None:
+        """The fit, or that `without` components where they say nothing that independent columns do not say.
 
         They do say something where they gain more than the tails of all columns would. Where they gain less, they may
         describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
+        Where that is more than the fit gains, it has missed tails that are in its own columns, too: it goes on from
+        what shuffled columns led to, and is compared again.
         """
         outside, directions = context.outside or (context, None)
         level = self._alone(search.model, outside, without.elbo)
         if not without.elbo < fit.elbo < level:
-            return fit.elbo < level
+            return without if fit.elbo < level else fit
         if self.binary or is_sparse(outside.sample.x):
-            return True
+            return without
         rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
         rows = self._shuffled(search.model, outside, rng)
         # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
-        found = State(fit.state.q if directions is None else directions.posterior_outside(fit.state.q))
-        starts = [*self._starts(search.model, replace(outside, sample=rows, rng=rng)), found]
-        if directions is not None:
-            directions = directions.again(rows)
-            rows, starts = directions.rows_within(rows), [directions.state_within(start) for start in starts]
-        by_chance = search.gain(weighted_up(rows, context.data.n), starts)
-        if by_chance is None:
+        own = State(fit.state.q if directions is None else directions.posterior_outside(fit.state.q))
+        starts = [*self._starts(search.model, replace(outside, sample=rows, rng=rng)), own]
+        spanned = None if directions is None else directions.again(rows)  # by shuffled rows: others than these
+        if spanned is not None:
+            rows, starts = spanned.rows_within(rows), [spanned.state_within(start) for start in starts]
+        found = search.gain(weighted_up(rows, context.data.n), starts)
+        if found is None:
             return None
-        return fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE
+        by_chance, q = found
+        if fit.elbo - without.elbo < by_chance:
+            if directions is not None and spanned is not None:
+                q = directions.state_within(State(spanned.posterior_outside(q))).q
+            fit = going_on(fit, q)
+        if fit.interrupted or fit.stopped:
+            return None
+        if fit.elbo < level and fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE:
+            return without
+        return fit
 
     def _alone(self, model: Any, context: FitContext, fewest: float) -> float:
         """The bound that components exceed without doubt, given that of the fewest."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
-from latens.array.rounding import rounding_variances
+from latens.array.rounding import rounding_variances, steps_of
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import DoubtfulScale, warn
@@ -231,9 +231,7 @@ class GaussianMixture(MixtureEstimator):
     @property
     def rounding_(self) -> Floats:
         check_is_fitted(self)
-        variances = self._model.rounding
-        steps = np.zeros(self.n_features_in_) if variances is None else np.sqrt(12 * variances)
-        return np.asarray(self._units.leave_direction(steps))
+        return np.asarray(self._units.leave_direction(steps_of(self._model.rounding, self.n_features_in_)))
 
     def _prior_of(self, part: str, name: str) -> Any:
         """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
@@ -302,7 +300,7 @@ class GaussianMixture(MixtureEstimator):
     def _build(self, context: FitContext) -> Mixture:
         self._check_memory(context)
         x = filled(context.sample)
-        rounding = None if self.covariance_type == "known" else rounding_variances(x, _precision(context))
+        rounding = None if self.covariance_type == "known" else rounding_variances(x, context.precision)
         model = Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
         given = self.degrees_of_freedom_prior is not None or self.covariance_prior is not None
         if given or not isinstance(model.clusters, NormalWishart):
@@ -473,9 +471,3 @@ def _widest(q: MixturePosterior) -> tuple[int, int, float]:
 def _moved(position: Floats, units: Units) -> Floats:
     """A position in the data, in model units."""
     return units.enter_direction(position - units.origin)
-
-
-def _precision(context: FitContext) -> Floats:
-    """(D,), how far floating point may have moved an entry of the table, in model units."""
-    x, origin = context.sample.x, np.abs(context.units.enter_direction(context.units.origin))
-    return np.asarray(np.finfo(x.dtype).eps * (np.abs(x).max(axis=0) + origin))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.transfer import like
+from latens.array.rounding import interval_variances, steps_of
+from latens.array.transfer import host, like
 from latens.core import Statistics
 from latens.errors import LooksTransposed, SourcesTooLight, caller_level, warn
 from latens.estimators.base import VariationalTransformer
@@ -106,6 +107,11 @@ class NoisyICA(VariationalTransformer):
     levels_ : array (K,)
         The two levels of a sub-Gaussian source are -level and level; 0 for heavy-tailed sources.
     noise_variance_ : array (D,)
+        Of rounded columns larger by h^2/12, h being `rounding_`.
+    rounding_ : array (D,)
+        Detected rounding step h of each column, in data units; 0 if there is none, or if h^2/12 is below 1e-4 times
+        the variance. Without such steps, a value that a fifth of the rows share counts as rounded from as far as
+        half-way to the nearest other value; h is then the root mean square over the entries of the column.
     mean_ : array (D,)
     share_ : array (K,)
         Share of the variance of the model that comes from each source.
@@ -283,6 +289,12 @@ class NoisyICA(VariationalTransformer):
         shapes = self.posterior_.shapes
         return np.where((shapes.split > 0) | (shapes.tails >= GAUSSIAN), np.inf, shapes.tails)
 
+    @property
+    def rounding_(self) -> Floats:
+        """(D,), detected rounding step of each column, in data units; 0 if there is none."""
+        check_is_fitted(self)
+        return np.asarray(self._units.leave_direction(steps_of(self._model.rounding, self.n_features_in_)))
+
     def _points_beside(self, q: Any) -> dict[str, Any]:
         return {"tails": q.shapes.tails}
 
@@ -309,6 +321,7 @@ class NoisyICA(VariationalTransformer):
             no_prior("prior='ard'", noise_variance_prior=self.noise_variance_prior, loading_prior=self.loading_prior)
         variance, floor = column_variances(sample)
         square = context.units.scale**2
+        shown = None if sample.seen is None else host(sample.seen) > 0
         return (JointNoisyIca if posterior == "scale-mixture" else NoisyIca)(
             n_features=d,
             noise=variance_prior("noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), square, d),
@@ -319,6 +332,7 @@ class NoisyICA(VariationalTransformer):
             floor=floor,
             both=kinds == "auto",
             least=1 if prior == "ml" or not self.moves else self._supported(context),
+            rounding=interval_variances(filled(sample), context.precision, shown),
         )
 
     def _most(self, context: FitContext) -> int:
@@ -359,8 +373,9 @@ class NoisyICA(VariationalTransformer):
             found = factor_starts(sample, k, context.rng, turn, exact=not self.prune)
         if self._is_plain_ascent:
             del found[1:]
+        least = 0.0 if model.rounding is None else model.rounding
         return [
-            posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
+            posterior_at(model, mixing, center, np.maximum(noise, least), self._lights(model, sources), float(len(x)))
             for mixing, noise, sources in found
         ]
 

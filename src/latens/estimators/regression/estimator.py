@@ -49,8 +49,7 @@ from latens.estimators.rows.validation import (
     taken_in,
 )
 from latens.inference.ascent import ascend
-from latens.inference.search.moves import UNRECORDED, Record
-from latens.inference.search.optimum import best_of
+from latens.inference.search.moves import UNRECORDED, Record, best_of
 from latens.models.linear_regression import LinearRegression, Moments
 from latens.models.regression_integral import RegressionIntegral, integrated
 from latens.models.regression_posterior import RegressionPosterior, expected

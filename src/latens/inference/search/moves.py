@@ -33,6 +33,7 @@ __all__ = [
     "StartAscent",
     "Unrecorded",
     "ascend_all",
+    "best_of",
     "closed_after",
     "distinct",
     "highest",
@@ -56,6 +57,9 @@ TIMES_FAR_AT_FIRST = 3.0  # times the first of these, while the others have not 
 ITERATIONS_TO_CLOSE = 6.0  # within which an ascent that is farther below would reach the target at its present rate
 # nats a row that the first iteration is below where others never take the place of a component
 LARGEST_LOSS_PER_ROW = 1.5
+# of trials from present codes that ended so many nats below at most, another without these, of so many iterations, the
+# first of which tell nothing
+NATS_TO_TRY_AGAIN, STEPS_AGAIN, FIRST_STEPS_AGAIN = 100.0, 40, 5
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -215,11 +219,21 @@ def _first_better(
     def rises(candidate: Any) -> bool:
         return not glances or any(glance.rises(candidate) for glance in glances)
 
-    def better(candidate: Any) -> Fit | None:
+    close: list[Any] = []
+
+    def better(candidate: Any) -> Fit | bool | None:
         start = _trial_start(candidate, fit.state)
         if n_bytes(fit.state.q) >= LARGE_POSTERIOR:
             forget_caches(fit.state.q)  # which waits, and takes up as much as the trial
         trial = _trial(candidate, start, ascent, target, n_steps, fit.state.stats.n)
+        may_be = isinstance(candidate, Removal) and candidate.again and trial.elbo > target - NATS_TO_TRY_AGAIN
+        return judged(trial) or may_be or None  # an answer that a journal keeps
+
+    def better_without_codes(candidate: Any) -> Fit | None:
+        patience = STEPS_AGAIN - FIRST_STEPS_AGAIN
+        return judged(ascent(State(candidate.q), STEPS_AGAIN, Hopeless(target, STEPS_AGAIN, patience=patience)))
+
+    def judged(trial: Fit) -> Fit | None:
         margin = least
         if (slow or least_alike) and trial.state.q.n_components == fit.state.q.n_components:
             margin = max(least * len(trial.trace) if slow else least, least_alike)
@@ -240,8 +254,16 @@ def _first_better(
             if over is not None and over():
                 return None
             found = journal.once(partial(better, candidate))
-            if found is not None:
+            if isinstance(found, Fit):
                 return found
+            if found:
+                close.append(candidate)
+    for candidate in close:
+        if over is not None and over():
+            return None
+        again = journal.once(partial(better_without_codes, candidate))
+        if again is not None:
+            return again
     return None
 
 
@@ -470,3 +492,13 @@ def ascend_all(
             raise
         interrupted = True
     return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]
+
+
+def best_of(
+    starts: Sequence[Any], ascent: StartAscent, on_iteration: OnIteration | None = None, *, map_: Map = map
+) -> Fit:
+    """Ascent from every start; `map_` may be that of a pool. Ties go to the earlier start.
+
+    An interrupt or a callback's stop ends the round: what was found so far is compared.
+    """
+    return highest(ascend_all(starts, ascent, on_iteration, map_=map_))

@@ -29,6 +29,7 @@ from latens.core import (
     Rows,
     State,
     Tiered,
+    Uniting,
     Unkept,
     fewest_of,
 )
@@ -41,7 +42,6 @@ from latens.inference.search.moves import (
     Hopeless,
     Map,
     Record,
-    StartAscent,
     ascend_all,
     closed_after,
     distinct,
@@ -56,7 +56,7 @@ from latens.inference.search.moves import (
 )
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["Map", "Reached", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
+__all__ = ["GoingOn", "Map", "Reached", "Search", "ascend_all", "distinct", "highest", "records"]
 
 ALL, FIRST, FURTHER, AGAIN, FADING = "all", "first", "further", "again", "fading"  # candidates that are tried
 
@@ -71,6 +71,8 @@ N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows,
 # for each row, that a search with more components may be behind the last one when it has too many no more
 NATS_BEHIND = 0.5
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
+
+GoingOn = Callable[[Fit, Any], Fit]  # (fit, posterior) -> the fit, or what the posterior leads to where it is higher
 
 
 class Reached(NamedTuple):
@@ -93,9 +95,9 @@ class Search:
     fixed: bool = False  # whether moves keep the number of components
     over: Callable[[], bool] | None = None  # whether the time is over: the state that was reached is kept
     journal: Record = UNRECORDED  # what was finished before, if the fit goes on after it died
-    # whether columns that have nothing to do with each other describe the rows better than a fit, given that with the
-    # fewest components; None where there was no time to tell
-    alone: Callable[[Fit, Fit], bool | None] | None = None
+    # a fit, or that with the fewest components where columns that have nothing to do with each other describe the rows
+    # better; given both, and what goes on from a posterior to a higher fit. None where there was no time to tell
+    alone: Callable[[Fit, Fit, GoingOn], Fit | None] | None = None
     log_scale: float | Floats = 0.0  # of the units of rows
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough_tol: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
@@ -147,7 +149,8 @@ class Search:
                 fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
                 fit = self._found_again(fit, batches, sweep)
                 without = None if without is None else longer(without, ascent, self.max_iter)
-            return self._or_without(fit, without)
+            going_on = partial(self._going_on, batches, sample, screens, rare, sweep, notify)
+            return self._or_without(fit, without, going_on)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
 
@@ -223,24 +226,47 @@ class Search:
             settled[-1] = replace(settled[-1], interrupted=True)
         return settled
 
-    def _or_without(self, fit: Fit, without: Fit | None) -> Fit:
+    def _or_without(self, fit: Fit, without: Fit | None, going_on: GoingOn) -> Fit:
         """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
         if without is None or self.alone is None or fit.interrupted or fit.stopped:
             return fit
-        nothing = None if without.interrupted or without.stopped else self.alone(fit, without)
-        if nothing is None:  # it was not to be told
+        found = None if without.interrupted or without.stopped else self.alone(fit, without, going_on)
+        if found is None:  # it was not to be told
             late = self.over is not None and self.over()
             return replace(fit, interrupted=not late, stopped=late)
         # columns that have nothing to do with each other describe the rows better, as far as was searched
-        return replace(without, converged=fit.converged and without.converged) if nothing else fit
+        return replace(without, converged=fit.converged and without.converged) if found is without else found
 
-    def gain(self, rows: Rows, starts: Sequence[State]) -> float | None:
-        """How far components raise the bound of these rows above that of the fewest; None where time was over."""
+    def _going_on(
+        self,
+        batches: Sequence[Any],
+        sample: Any,
+        screens: Sequence[Ascent],
+        rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
+        sweep: Sweep,
+        notify: OnIteration | None,
+        fit: Fit,
+        q: Any,
+    ) -> Fit:
+        """The fit, or what another posterior, or both together, lead to with moves, where that is higher."""
+        left, tol = max(self.max_iter - len(fit.trace), 1), (self.tol, *self.finer)[-1]
+        if isinstance(self.model, Uniting) and fit.state.q.n_components + q.n_components <= self.limit:
+            q = self.model.united(fit.state.q, q)
+        ascent = self._ascend(batches, sweep, tol)
+        found, search = ascent(State(q), left, None), replace(self, max_iter=left)
+        found = search._moved(found, ascent, sample, 1, tol, screens, rare, None)
+        found = search._found_again(found, batches, sweep)
+        if found.interrupted or found.stopped:
+            return replace(fit, interrupted=found.interrupted, stopped=found.stopped)
+        return jumped(fit, found, notify) if found.elbo > fit.elbo + tol * max(fit.state.stats.n, 1.0) else fit
+
+    def gain(self, rows: Rows, starts: Sequence[State]) -> tuple[float, Any] | None:
+        """How far components raise the bound of these rows above that of the fewest, and which; None: time was over."""
         fit = replace(self, alone=None, reached=None, enough=math.inf).on_all([rows], rows, starts)
         without = None if fit.interrupted or fit.stopped else self._with_fewest(fit, self._ascend([rows]))
         if any(one is not None and (one.interrupted or one.stopped) for one in (fit, without)):
             return None
-        return 0.0 if without is None else fit.elbo - without.elbo
+        return 0.0 if without is None else fit.elbo - without.elbo, fit.state.q
 
     def _without(self, fit: Fit, ascent: Ascent) -> Fit | None:
         """The fit with the fewest components instead, where that is to be judged."""
@@ -579,13 +605,3 @@ def _has_settled(fit: Fit, tol: float) -> bool:
     if not fit.converged or len(fit.trace) < 2 or not tol > 0:
         return False
     return bool(abs(fit.trace[-1].elbo - fit.trace[-2].elbo) < tol * max(fit.state.stats.n, 1.0))
-
-
-def best_of(
-    starts: Sequence[Any], ascent: StartAscent, on_iteration: OnIteration | None = None, *, map_: Map = map
-) -> Fit:
-    """Ascent from every start; `map_` may be that of a pool. Ties go to the earlier start.
-
-    An interrupt or a callback's stop ends the round: what was found so far is compared.
-    """
-    return highest(ascend_all(starts, ascent, on_iteration, map_=map_))

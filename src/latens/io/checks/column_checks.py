@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from latens.array import Floats
 from latens.core import State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
@@ -15,17 +18,20 @@ from latens.families.normal_columns import NormalColumns
 from latens.families.normal_wishart import NormalWishart
 from latens.models.mixture.model import Mixture
 
-__all__ = ["check_columns"]
+__all__ = ["check_columns", "check_rounding"]
 
 FAMILIES_OF_ROUNDED = (NormalColumns, NormalWishart)
 
 
+def check_rounding(rounding: Floats | None, *, known: bool = True) -> None:
+    """Refuse variances of rounding that cannot be, or that the model does not know."""
+    if rounding is not None and not (known and ((rounding >= 0) & (rounding < np.inf)).all()):
+        raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
+
+
 def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
-    if model.rounding is not None and (
-        (model.rounding < 0).any() or not isinstance(model.clusters, FAMILIES_OF_ROUNDED)
-    ):
-        raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
+    check_rounding(model.rounding, known=isinstance(model.clusters, FAMILIES_OF_ROUNDED))
     kinds, mixed, learnt = attributes.get("columns_"), model.clusters, state.q.clusters
     has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
     if any(has_kinds) != all(has_kinds):

@@ -37,6 +37,7 @@ __all__ = ["N_RISES", "best_rank", "leading", "most_likely"]
 
 MOST_FULL = 300  # columns up to which all eigenvectors, and with them the exact Hessian, are cheap
 MOST_DENSE = 700  # columns beyond which a few leading eigenvectors come cheaper by Lanczos steps
+PAIRS_AT_ONCE = 2**17  # numbers of factors times directions without factors, in sums of a Hessian
 N_STEPS = 200
 LONGEST_STEP = 3.0  # e-folds of noise in one step
 NEAR_FLOOR = 1e-9  # e-folds from the floor that are on it
@@ -44,6 +45,8 @@ LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's c
 FLAT_SLOPE = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
 ROUGH_SLOPE = 1e-5  # the same, that is enough to compare numbers of factors by
 FELT_DAMPING = 1e-3  # below it a step that went too far is hardly any other
+ROUGH_NATS = 0.02  # gain of a step at most, of which N_STILL in turn end such a comparison
+N_STILL = 2
 N_RISES = 2  # of the criterion for a number of factors, one after the other, beyond which none is looked for
 FIRST_PLAIN_STEPS = 3  # steps without a Hessian that may go a long way before the slope falls
 MOST_LEFT = 0.5  # of a step without a Hessian that is made up for in the next
@@ -146,10 +149,12 @@ class _Point(Profile):
         (values, vectors), (w, v) = self.spectrum, self.factors
         minor = len(values) - len(w)
         m, u = values[:minor], vectors[:, :minor]
-        rest = np.zeros_like(self.corr)
-        for wk, vk in zip(w, v.T, strict=True):
-            gap = np.maximum(wk - m, 1e-8 * wk)
-            rest += np.outer(vk, vk) * ((u * ((1 - m) * (m + wk) / gap)) @ u.T)
+        rest, at_once = np.zeros_like(self.corr), max(PAIRS_AT_ONCE // max(u.size, 1), 1)
+        for start in range(0, len(w), at_once):
+            wk, vk = w[start : start + at_once, None], v[:, start : start + at_once]
+            share = (1 - m) * (m + wk) / np.maximum(wk - m, 1e-8 * wk)
+            pairs = (vk[:, :, None] * u[:, None, :]).reshape(len(u), -1)  # a factor's times a direction's without
+            rest += (pairs * share.ravel()) @ pairs.T
         return self.curvature + rest
 
     def step(self, slope: Floats) -> _Step:
@@ -199,7 +204,9 @@ def best_rank(
     varies, _, corr, lowest = _standardised(cov, floor)
     d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
     for k in range(1, min(most, d) + 1):
-        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)), ROUGH_SLOPE, near=near)
+        point = _ascend(
+            corr, k, lowest, np.minimum(log_psi, np.log(0.5)), ROUGH_SLOPE, still=2 * ROUGH_NATS / n, near=near
+        )
         log_psi = point.log_psi
         costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
         if np.all(np.diff(costs[-N_RISES - 1 :]) > 0) and k >= N_RISES:
@@ -250,11 +257,13 @@ def _ascend(
     flat: float = FLAT_SLOPE,
     felt: float = LEAST_DAMPING,
     *,
+    still: float = 0.0,
     near: Array | None = None,
 ) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them.
 
-    Where a step went too far, the next is damped by `felt` at least.
+    Where a step went too far, the next is damped by `felt` at least. They end where the slope is flat, or where two in
+    turn have lowered the point by less than is `still`.
     """
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile
@@ -263,9 +272,10 @@ def _ascend(
     else:
         start = _Point(corr, log_psi, k, products_near(corr, near) if _is_large(len(corr), k) else None)
         point = _ascend_plainly(start, lowest) if start.stands_out else start
+    n_still = 0
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)
-        if np.max(np.abs(slope)) < flat:
+        if np.max(np.abs(slope)) < flat or n_still == N_STILL:
             break
         step = point.step(slope)
         while damping < MOST_DAMPING:
@@ -276,6 +286,7 @@ def _ascend(
             damping = max(10 * damping, felt)
         else:
             break
+        n_still = n_still + 1 if point.height - there.height < still else 0
         point, damping = there, max(LEAST_DAMPING, damping / 100)
     return point
 

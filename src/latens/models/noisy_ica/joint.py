@@ -23,7 +23,7 @@ from latens.array.row_matrices import with_ones
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, transient
 from latens.families.point_normal_gamma import LOG_2PI
-from latens.models.gaussian_rows import evidence, level, products
+from latens.models.gaussian_rows import evidence, level, products, squares_before_rounding
 from latens.models.noisy_ica.model import IcaPosterior, IcaStatistics, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.system.cached_value import cached_value
@@ -96,7 +96,7 @@ class JointNoisyIca(NoisyIca):
             seen=batch.counts,
             zz=products(batch, mean, lambda: second, lambda: everything, self.intercept),
             zx=host(batch.weigh(with_ones(mean, self.intercept)).T @ batch.x),
-            xx=batch.squares,
+            xx=squares_before_rounding(batch, self.rounding),
             second=everything,
             uzz=uzz,
             zs=np.zeros((k, k)),
@@ -112,7 +112,7 @@ class JointNoisyIca(NoisyIca):
         _, _, u, log_u, scaled, _ = local.moments
         one, of_log, alone, square, _ = (like(price, batch.x) for price in q.shapes.prices())
         priced = one + of_log * log_u + alone * u + square * scaled
-        flat = level(q.loadings, batch, q.n_components)
+        flat = level(q.loadings, batch, q.n_components, self.rounding)
         each = xp.sum(mean * drive + priced, axis=1)
         return flat + each - 0.5 * xp.sum(gram * second, axis=(1, 2)) + local.entropy
 

@@ -41,11 +41,18 @@ from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
-from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones
+from latens.models.gaussian_rows import (
+    evidence,
+    level,
+    predicted_variance,
+    products,
+    second_with_ones,
+    squares_before_rounding,
+)
 from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.heavy_blocks import heavy_sums, source_terms
 from latens.models.noisy_ica.lost_information import code_weights, lost_information
-from latens.models.noisy_ica.moves import propose
+from latens.models.noisy_ica.moves import propose, united
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import FEWEST_DEGREES, GAUSSIAN, best_split, most_of_covariance, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, SourceGuide, draw_sources, with_scales
@@ -197,6 +204,7 @@ class NoisyIca:
     n_sweeps: int = 1
     both: bool = True  # whether moves may exchange the two kinds of sources
     least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
+    rounding: Floats | None = sized("d", default=None)  # h^2 / 12 of columns in steps of h; None: there are none
 
     def fewest(self, q: IcaPosterior, stats: Statistics) -> IcaPosterior | None:
         return None if self.points else q.only(np.arange(0))
@@ -262,7 +270,7 @@ class NoisyIca:
             seen=batch.counts,
             zz=everything[None, :size, :size],
             zx=zx,
-            xx=batch.squares,
+            xx=squares_before_rounding(batch, self.rounding),
             second=everything[:k, :k],
             uzz=each[:, :k, :k],
             zs=zs,
@@ -302,7 +310,7 @@ class NoisyIca:
             turn = self._turn(shapes, loadings, stats, self.trusted(q))
             stats = stats.turned(turn)
             axes = np.asarray(np.linalg.inv(square(turn, len(loadings.mean))).T, dtype=float)
-            loadings = prior.observe(*stats.regression, current=loadings.transformed(axes, prior))
+            loadings = prior.observe(*stats.regression, current=loadings.with_relevances_at(axes, prior))
         own = np.diagonal(stats.second) / n
         if len(light):
             split = shapes.split.copy()
@@ -367,7 +375,8 @@ class NoisyIca:
         zz = products(batch, z, lambda: z[:, :, None] * z[:, None, :], lambda: second, self.intercept)
         zx, none = host(with_ones(z, self.intercept).T @ batch.x), np.zeros(k)
         uzz, zs = np.zeros((k, k, k)), np.zeros((k, k))
-        return IcaStatistics(batch.n, batch.counts, zz, zx, batch.squares, second, uzz, zs, none, none, 0.0)
+        xx = squares_before_rounding(batch, self.rounding)
+        return IcaStatistics(batch.n, batch.counts, zz, zx, xx, second, uzz, zs, none, none, 0.0)
 
     def draw_globals(self, point: IcaPosterior, stats: IcaStatistics, rng: np.random.Generator) -> IcaPosterior:
         """Relevances given loadings, then loadings and noise; tails and levels are points and stay."""
@@ -434,7 +443,7 @@ class NoisyIca:
         one, log_u, alone, square, signed = (like(price, batch.x) for price in q.shapes.prices())
         priced = one + log_u * local.log_u + alone * u + square * u * xp.linalg.diagonal(second)
         each = xp.sum(mean * drive + priced + signed * local.own_signed, axis=1)
-        flat = level(q.loadings, batch, q.n_components)
+        flat = level(q.loadings, batch, q.n_components, self.rounding)
         return flat + each - 0.5 * xp.sum(gram * second, axis=(1, 2)) + local.entropy
 
     def impute(self, q: IcaPosterior, batch: Rows, local: Sources) -> tuple[Array, Array]:
@@ -488,6 +497,9 @@ class NoisyIca:
         self, q: IcaPosterior, stats: IcaStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[IcaPosterior]:
         return propose(self, q, stats, sample)
+
+    def united(self, one: IcaPosterior, other: IcaPosterior) -> IcaPosterior:
+        return united(one, other)
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
         """Nats that the bound loses by taking heavy sources and their scales as independent."""
