@@ -365,34 +365,40 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
     def _grow(self, fit: Fit, model: Model, context: FitContext, starts: list[State]) -> Fit:
-        """Search again with twice as many components allowed, while all that were are kept and the bound rises.
+        """Search again with more components allowed, while all that were are kept and the bound rises.
 
         First from what kept all: where moves add none to it, no more are needed, and nothing else is searched. Whether
         that is done, and when it is given up, is told by starts that others after them do not change: that one kept
         all, having got higher than those before it, and what the first of all reached. More starts end no lower. Where
-        the first kept all, no others were tried; they are, where it gets no higher with more allowed.
+        the first kept all, no others were tried; they are, where it gets no higher with more allowed. Where a fit is
+        crowded, the number goes up whatever the searches give.
         """
         allowed, reached, last = self._starting_size(context), context.reached, fit
         fewer: tuple[FitContext, list[State]] | None = None  # the search before the last, if that left starts out
         enough = False
         try:
-            while not (last.interrupted or last.stopped) and reached and last.elbo >= reached[0].elbo > context.least:
+            while not (last.interrupted or last.stopped) and reached and last.elbo >= reached[0].elbo:
                 full = next((one.q for one in reached if one.n_living >= allowed), None)
-                if full is None:
+                crowded = self._is_crowded(context, reached[0].n_living)
+                if not crowded and (full is None or reached[0].elbo <= context.least):
                     break
                 left_out = isinstance(model, Crossing) and len(starts) > 1 and reached[0].n_living >= allowed
                 fewer = (replace(context, widest=True, reached=[]), starts) if left_out else None
                 rng = np.random.default_rng(seed_beside(context.rng))  # whatever starts before these have drawn
-                context = replace(context, growth=2 * context.growth, least=reached[0].elbo, rng=rng)
+                least = max(context.least, reached[0].elbo)
+                context = replace(context, growth=self._next_growth(context.growth), least=least, rng=rng)
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     return fit
-                beyond = replace(context, widest=True, least=-math.inf, reached=[])
-                last = self._search_from(model, beyond, [State(full)], True, False)
-                fit = _higher_of(fit, last)
-                enough = max((one.n_living for one in beyond.reached), default=0) <= before
-                if enough or last.interrupted or last.stopped:
-                    break
+                if full is not None:
+                    beyond = replace(context, widest=True, least=-math.inf, reached=[])
+                    last = self._search_from(model, beyond, [State(full)], True, False)
+                    fit = _higher_of(fit, last)
+                    enough = max((one.n_living for one in beyond.reached), default=0) <= before
+                    if (enough and not crowded) or last.interrupted or last.stopped:
+                        break
+                else:  # the next search has the same seed whether that was done or not
+                    seed_beside(context.rng)
                 starts = self._starts_of(model, context)[: self.most_starts_of_growth]
                 last = self._search_from(model, context, starts, True)
                 fit = _higher_of(fit, last)
@@ -403,6 +409,18 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         return fit
+
+    def _next_growth(self, growth: int) -> int:
+        """The growth of a search with more components allowed than with this one."""
+        return 2 * growth
+
+    def _times_allowed(self, growth: int) -> float:
+        """How many times the components of growth 1 are allowed."""
+        return growth
+
+    def _is_crowded(self, context: FitContext, n_kept: int) -> bool:
+        """Whether the first start kept so many of the components allowed that more are searched for in any case."""
+        return False
 
     def _starts_of(self, model: Model, context: FitContext) -> list[State]:
         """None where the model compresses rows: it starts from their total."""
@@ -415,7 +433,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         allowed = whole_number("n_components", self.n_components)
         if not (self.begins_with_likely and self._seeks_number):
             return allowed
-        return min(allowed, context.growth * self._default_size(replace(context, growth=1)))
+        return min(allowed, int(self._times_allowed(context.growth) * self._default_size(replace(context, growth=1))))
 
     def _default_size(self, context: FitContext) -> int:
         n, d = context.sample.x.shape

@@ -50,6 +50,7 @@ MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
 N_PRIORS_LEFT = 10.0  # of the noise of a column that causes follow, about three times what is left of it
 N_ROWS_OF_CHOICE, NATS_OF_CHOICE = 1024, 0.15
 NATS_OWED = 0.02  # for each row, to codes that it does not find again: rows of on/off causes owe none
+FIRST_SIZE = 8  # causes that a search for their number begins with
 N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
 
 Outcome = tuple[FitContext, Fit]
@@ -145,8 +146,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     _component_noun: ClassVar[str] = "cause"
     # causes that are not needed take hundreds of iterations to die out, and a move to take them out
     pause: ClassVar[int] = 20
-    # twice as many causes are twice to four times the time of a search, and its best is kept beside them in any case
+    # more causes take longer, and the best of the searches with fewer is kept beside them in any case
     most_starts_of_growth: ClassVar[int] = 1
+    begins_with_likely: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -351,7 +353,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if self.e_step in ("exact", "truncated"):
             most = MOST_EXACT if self.e_step == "exact" else MOST_SWITCHES
-            whole_number("n_components", k, 1, most, f"e_step={self.e_step!r} goes no further")
+            whole_number("n_components", self.n_components or k, 1, most, f"e_step={self.e_step!r} goes no further")
         if prior == "ml":
             no_prior(
                 "prior='ard'",
@@ -376,7 +378,25 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     def _default_size(self, context: FitContext) -> int:
         most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
-        return min(super()._default_size(context), most)
+        if not self._seeks_number:
+            return min(super()._default_size(context), most)
+        if self.n_components is None:
+            most = min(most, max(len(context.sample) // 2, 1))
+        return min(int(self._times_allowed(context.growth) * FIRST_SIZE), most)
+
+    def _next_growth(self, growth: int) -> int:
+        return growth + 1
+
+    def _times_allowed(self, growth: int) -> float:
+        """1, 1.5, 2, 3, 4 and so on: to which optimum starts lead depends on how many causes they have."""
+        return (1.0 if growth % 2 else 1.5) * 2.0 ** ((growth - 1) // 2)
+
+    def _is_crowded(self, context: FitContext, n_kept: int) -> bool:
+        """More than half are kept: starts with more causes lead to other optima then, some of them higher.
+
+        Of many rows, which take long, moves tell whether more are needed, and only where all are kept.
+        """
+        return 2 * len(context.sample) > context.data.n and 2 * n_kept > self._starting_size(context)
 
     def _directions(self, model: BinaryFactors, context: FitContext) -> RowSpace | None:
         """Of few complete rows, where all columns have one noise."""

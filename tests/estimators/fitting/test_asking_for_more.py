@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
@@ -55,6 +55,26 @@ def test_more_causes_than_are_likely_are_found_where_they_are_allowed() -> None:
     few, more = (latens.NoisyOr(k, n_init=1, random_state=0).fit(X) for k in (8, 16))
     assert (few.n_components_, more.n_components_) == (8, 10)
     assert more.elbo_ > few.elbo_ + 10
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("unit", ["as measured", "standardised"])
+def test_more_binary_factors_allowed_end_no_lower(seed: int, unit: str) -> None:
+    """A larger limit, and none, begin with the search that a smaller one makes."""
+    X = load_iris().data
+    X = X if unit == "as measured" else (X - X.mean(axis=0)) / X.std(axis=0)
+    bounds = [latens.BinaryFactorAnalysis(k, random_state=seed).fit(X).elbo_ for k in (8, 12, 16, None)]
+    assert all(np.diff(bounds) >= 0), bounds
+
+
+def test_binary_factors_without_a_limit_are_more_than_twice_the_columns() -> None:
+    """Two columns of eight values each, which take three causes each."""
+    rng = np.random.default_rng(1)
+    bits = rng.random((300, 6)) < 0.5
+    X = bits @ np.kron(np.eye(2), [[4.0], [2.0], [1.0]]) + 0.05 * rng.normal(size=(300, 2))
+    four, found = (latens.BinaryFactorAnalysis(k, random_state=0).fit(X) for k in (4, None))
+    assert found.n_components_ > 4
+    assert found.elbo_ > four.elbo_ + 5
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

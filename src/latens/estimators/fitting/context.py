@@ -56,7 +56,7 @@ class FitContext:
     over: Callable[[], bool] | None = None  # whether `max_time` has passed
     centred: bool = False  # whether the model has a location of its own, so that the origin of the data was moved
     in_stream: bool = False  # whether rows come in batches, of which these are the first
-    growth: int = 1  # how many times the usual components are allowed, while their number is searched for
+    growth: int = 1  # how many times the usual components are allowed, as their number is searched for, or which times
     widest: bool = False  # whether no more will be allowed, whatever is found
     least: float = -math.inf  # the first start's bound with fewer components allowed: below, a search for more ends
     reached: list[Reached] = field(default_factory=list)  # by starts of the last search, those above all before them
