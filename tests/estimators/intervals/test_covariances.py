@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 from scipy.stats import invgamma, invwishart
+from scipy.stats import t as student
 from sklearn.datasets import load_wine
 
 import latens
@@ -76,6 +77,15 @@ def test_covariances_of_one_cluster_are_those_of_an_inverse_wishart(X: np.ndarra
     assert np.mean(tails, axis=0) == pytest.approx([0.025, 0.025], abs=0.005)
     assert np.min(tails) > 0.01
     assert np.max(tails) < 0.045
+
+
+def test_means_of_one_cluster_have_the_tails_of_their_variances() -> None:
+    X = correlated(40, 20)
+    model, m, scatter = one_cluster(X)
+    table = quietly(model.intervals, X, method="response", quantities="means")
+    scale = np.sqrt(np.diag(scatter) / m / model.posterior_.clusters.strength[0])
+    half = (np.array(table["upper"]) - table["lower"]) / 2
+    assert half == pytest.approx(student.ppf(0.975, m) * scale, rel=1e-3)
 
 
 @pytest.mark.parametrize("chosen", [False, True], ids=["all", "one by one"])

@@ -105,7 +105,8 @@ class GaussianMixture(MixtureEstimator):
     means_ : array (K, D)
     covariances_, precisions_, precisions_cholesky_ : array
         (K, D, D), (D, D), (K, D) or (K,) for full, tied, diag, and spherical or known; the inverse of the expected
-        precision, the expected precision, and its Cholesky factor U with U U' equal to it.
+        precision, the expected precision, and its Cholesky factor U with U U' equal to it. With many columns and few
+        rows the first is below the middle of the posterior of the covariance, which `intervals` reports.
     share_ : array (K,)
         Share of the rows in each cluster.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : array
