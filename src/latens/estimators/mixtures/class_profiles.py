@@ -70,7 +70,10 @@ def central_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, sc
 
 
 def errors_of_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
-    """(K, M), their standard deviations: half the relative error of the variances."""
+    """(K, M), their standard deviations: half the relative error of the variances.
+
+    Response sees less: columns that rows show alike share the shape of their posteriors, as one coordinate.
+    """
     whole = _standard_deviations(
         columns, clusters, scale, lambda part: part.covariance_std**2 / part.central_covariance
     )

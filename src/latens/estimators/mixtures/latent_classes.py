@@ -476,9 +476,6 @@ class LatentClassAnalysis(ClassAnswers):
         return own
 
     def _spread_beyond_response(self, q: Any) -> dict[str, Any]:
-        """Of standard deviations: columns that rows show alike share the shape of their posteriors."""
-        if "gaussian" not in self.columns_.places:
-            return {}
         scale = np.ldexp(1.0, self._units.exponent)
         return {"standard_deviations": errors_of_standard_deviations(self.columns_, q.clusters, scale)}
 
