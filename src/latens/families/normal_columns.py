@@ -25,7 +25,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, real, record, sized
-from latens.array.special import gammaln
+from latens.array.special import gammaln, trigamma
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
 from latens.families.normal_means import NormalMeans, summed_like
@@ -62,6 +62,16 @@ class NormalColumns:
     def covariance(self) -> Floats:
         """(K, 1 or D), 1 / E[tau]."""
         return self.rate / self.shape
+
+    @property
+    def central_covariance(self) -> Floats:
+        """(K, 1 or D), exp E[log 1 / tau]: between median and mean of the variance."""
+        return np.asarray(np.exp(-self.noise.mean_log))
+
+    @property
+    def covariance_std(self) -> Floats:
+        """(K, 1 or D), standard deviations of the logarithms of variances, times the variances."""
+        return np.asarray(np.sqrt(trigamma(self.shape)) * self.central_covariance)
 
     @property
     def row_variance(self) -> Floats:

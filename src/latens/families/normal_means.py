@@ -35,6 +35,10 @@ class NormalMeans:
         return self.noise
 
     @property
+    def central_covariance(self) -> Floats:
+        return self.noise
+
+    @property
     def row_variance(self) -> Floats:
         """(K, D), variance of a new row's entries."""
         return np.asarray(np.broadcast_to(self.noise + self.spread, self.mean.shape))

@@ -79,6 +79,31 @@ class NormalWishart:
         """(K or 1, D, D), 1 / E[Lam]."""
         return self.scatter / self.dof[:, None, None]
 
+    @property
+    def variance_dof(self) -> Floats:
+        """(K or 1,), degrees of freedom of one variance: Sigma_dd ~ inverse Gamma(variance_dof / 2, scatter_dd / 2)."""
+        return np.asarray(self.dof - self.mean.shape[1] + 1)
+
+    @property
+    def central_covariance(self) -> Floats:
+        """(K or 1, D, D), exp E[log Sigma_dd] on the diagonal, and covariances with the same correlations.
+
+        All between median and mean of the inverse Wishart; 1 / E[Lam] is below both by a share of about D / dof.
+        """
+        return np.asarray(self.scatter * (0.5 * np.exp(-digamma(0.5 * self.variance_dof)))[:, None, None])
+
+    @property
+    def covariance_std(self) -> Floats:
+        """(K or 1, D, D), how uncertain these are; on the diagonal variances times the errors of their logarithms.
+
+        A covariance is a quarter of the variance of a sum of two columns less that of their difference. In units in
+        which both columns have variance 1 these are nearly independent, and each has the relative error of a variance.
+        """
+        central = self.central_covariance
+        diagonal = np.diagonal(central, axis1=1, axis2=2)
+        squares = 0.5 * (diagonal[:, :, None] * diagonal[:, None, :] + central**2)
+        return np.asarray(np.sqrt(trigamma(0.5 * self.variance_dof)[:, None, None] * squares))
+
     @cached_value
     def log_det(self) -> Floats:
         """(K or 1,), E[log |Lam|]."""

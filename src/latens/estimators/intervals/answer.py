@@ -11,7 +11,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from latens.array import Floats
 from latens.estimators.intervals.students import IntervalTails
 
-__all__ = ["Answer", "chance_ends", "reach_of"]
+__all__ = ["Answer", "chance_ends", "covariance_ends", "reach_of"]
 
 
 @dataclass(frozen=True)
@@ -55,3 +55,27 @@ def chance_ends(chance: Floats, std: Floats, lower: Floats, upper: Floats, level
     a, b = np.where(is_beta, chance, 0.5) * n, np.where(is_beta, 1 - chance, 0.5) * n
     ends = (betaincinv(a, b, 0.5 - 0.5 * level), betaincinv(a, b, 0.5 + 0.5 * level))
     return np.where(is_beta, ends[0], lower), np.where(is_beta, ends[1], upper)
+
+
+def covariance_ends(covariance: Floats, std: Floats, size: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """(m,) each, ends of covariances of two columns whose standard deviations have these products.
+
+    With both columns in units of their own, a covariance is half the mean square of their sum less that of their
+    difference, which are nearly independent. Each of the two has an interval on the scale of its logarithm; from their
+    distances to their estimates come those of the difference (Zou & Donner 2008). Of columns that are equal it is the
+    interval of a variance, of columns that do not go together a symmetric one.
+
+    Examples
+    --------
+    >>> low, high = covariance_ends(np.array([1.0, 0.0]), np.array([0.1, 0.1]), np.ones(2), np.full(2, 2.0))
+    >>> (np.log(high[0]).round(6), np.log(low[0]).round(6), bool(np.isclose(low[1], -high[1])))
+    (0.2, -0.2, True)
+    """
+    share = np.clip(covariance / size, -1.0, 1.0)
+    of_sum, of_difference = 0.5 * size * (1 + share), 0.5 * size * (1 - share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = reach * std / np.hypot(of_sum, of_difference)  # of both logarithms
+        up, down = np.expm1(step), -np.expm1(-step)
+        lower = covariance - np.hypot(of_sum * down, of_difference * up)
+        upper = covariance + np.hypot(of_sum * up, of_difference * down)
+    return np.where(np.isfinite(lower), lower, -np.inf), np.where(np.isfinite(upper), upper, np.inf)

@@ -65,6 +65,7 @@ class ByResponse(DataOfFit):
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any], Mapping[str, Any]]
         _points_beside: Callable[[Any], Mapping[str, Any]]
+        _spread_beyond_response: Callable[[Any], Mapping[str, Any]]
         _share_parts: Callable[[Any], Floats]
         _shares_of: Callable[[Floats], Floats]
         _axes_at: Callable[[Any], AxesByRule | None]
@@ -88,7 +89,23 @@ class ByResponse(DataOfFit):
         if response.decrement > MOST_NATS_TO_GAIN:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
-        return numbers, self._judged(numbers, estimate, shift, *response.std_and_missing(jacobian), why)
+        std, missing = response.std_and_missing(jacobian)
+        std = self._with_remainder(numbers, response.chart.point, std, missing)
+        return numbers, self._judged(numbers, estimate, shift, std, missing, why)
+
+    def _with_remainder(self, numbers: list[PublishedNumber], q: Any, std: Floats, missing: Floats) -> Floats:
+        """(m,), standard deviations with what q itself knows of numbers that are no sums of sufficient statistics.
+
+        Response says how such sums vary together. Of another number g it has the best approximation by one of them:
+        what is left of Var_q(g), less mean field's share G (-A)^-1 G' of it, does not meet the codes and is added.
+        """
+        spread = self._spread_beyond_response(q)
+        of = [i for i, number in enumerate(numbers) if number.parameter in spread and np.isfinite(std[i])]
+        if not of:
+            return std
+        whole, found = values_of(spread, [numbers[i] for i in of]), std.copy()
+        found[of] = np.sqrt(std[of] ** 2 + np.maximum(whole**2 - (1 - missing[of]) * std[of] ** 2, 0.0))
+        return found
 
     def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
@@ -171,7 +188,8 @@ class ByResponse(DataOfFit):
         why[~np.isfinite(slopes)] = AT_END
         why[self._may_be_turned(numbers)] = NOT_IDENTIFIED
         self._doubt(numbers, why)
-        std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
+        std = self._with_remainder(numbers, self.posterior_, few.std, few.missing)
+        std = np.where(np.isfinite(slopes), std * np.abs(slopes), np.inf)
         of = {number.component for number in numbers if number.component is not None}
         tails = self._tails_of(numbers, std)
         answer = Answer(few.values, std, why.tolist(), few.missing, tails=tails)
@@ -220,6 +238,7 @@ class ByResponse(DataOfFit):
         why[found.held[moved]] = AT_END
         if self._axes_by_rule:  # which looks at all columns
             why[[number.component is not None for number in numbers]] = NOT_IDENTIFIED
+        std = self._with_remainder(numbers, found.top.q, std, found.missing[moved])
         answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
         top = sum(self._bound_terms(found.top.q, found.stats).values())
         known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Compressing, Loose, Mirrored, Reducible, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
-from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
+from latens.estimators.intervals.answer import Answer, chance_ends, covariance_ends, reach_of
 from latens.estimators.intervals.by_response import AT_END, NOT_IDENTIFIED, AxesByRule
 from latens.estimators.intervals.by_sampling import BySampling
 from latens.estimators.intervals.draws import filled, own_stream, stacked
@@ -236,10 +236,22 @@ class Intervals(BySampling):
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
         estimate, jacobian = self._moving(numbers, response)
         scales = Scales(numbers)
+        slopes = self._stretched(numbers, response, estimate, jacobian) * scales.slope(estimate)
         values, vectors = np.linalg.eigh(response.covariance)
         steps = rng.normal(size=(n, len(values))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-        drawn = scales.leave(scales.enter(estimate) + steps @ (scales.slope(estimate)[:, None] * jacobian).T)
+        drawn = scales.leave(scales.enter(estimate) + steps @ (slopes[:, None] * jacobian).T)
         return filled(published, numbers, drawn)
+
+    def _stretched(
+        self, numbers: list[PublishedNumber], response: Response, estimate: Floats, jacobian: Floats
+    ) -> Floats:
+        """(m,), how many times as far as its response a number is drawn, to have the scale of its interval."""
+        std, missing = response.std_and_missing(jacobian)
+        known = np.isfinite(std) & (std > 0)
+        whole = self._with_remainder(numbers, response.chart.point, std, missing)
+        with np.errstate(invalid="ignore"):
+            widening = self._tails_of(numbers, whole * np.abs(Scales(numbers).slope(estimate))).widening
+        return np.where(known, widening * whole / np.where(known, std, 1.0), 1.0)
 
     def _can_refit(self, X: Any) -> bool:
         """Whether refits of these rows take seconds; rows that are read from files are not drawn anew."""
@@ -369,6 +381,10 @@ class Intervals(BySampling):
         """The same where each column has its own, as all numbers of a large posterior are told."""
         return self._own_numbers(q, stats)
 
+    def _spread_beyond_response(self, q: Any) -> dict[str, Any]:
+        """Whole standard deviations under q, in data units, of numbers that are no sums of sufficient statistics."""
+        return {}
+
     @property
     def _axes_by_rule(self) -> bool:
         """Whether the axes of the components are those of a rule, by which every posterior is turned."""
@@ -467,6 +483,18 @@ class Intervals(BySampling):
         std = np.std([find(self._own_numbers(draw, self._state.stats)) for draw in draws], axis=0)
         return np.asarray(std * np.abs(Scales(numbers).slope(estimate)))
 
+    def _end_covariances(
+        self, numbers: list[PublishedNumber], answer: Answer, reach: Floats, lower: Floats, upper: Floats
+    ) -> None:
+        """Write the ends of covariances of two columns into `lower` and `upper`."""
+        of = [i for i, n in enumerate(numbers) if n.parameter == "covariances" and n.link == "real"]
+        if not of or answer.draws is not None:
+            return
+        diagonals = np.diagonal(self._own_numbers(self.posterior_, self._state.stats)["covariances"], 0, -2, -1)
+        places = [numbers[i].place for i in of]
+        sizes = np.sqrt([diagonals[(*k, d)] * diagonals[(*k, e)] for *k, d, e in places])
+        lower[of], upper[of] = covariance_ends(answer.estimate[of], answer.std[of], sizes, reach[of])
+
     def _chosen_components(self, components: Any) -> set[int] | None:
         if components is None:
             return None
@@ -510,6 +538,7 @@ class Intervals(BySampling):
         lower[of_levels], upper[of_levels] = chance_ends(
             answer.estimate[of_levels], spread[of_levels], lower[of_levels], upper[of_levels], level
         )
+        self._end_covariances(numbers, answer, reach, lower, upper)
         if answer.draws is not None:
             lower, upper = np.quantile(answer.draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             spread = answer.std

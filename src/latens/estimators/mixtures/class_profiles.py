@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from latens.families.mixed_columns import MixedColumns
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.system.summary_table import Table
 
-__all__ = ["class_profiles", "level_probabilities", "named_levels", "standard_deviations"]
+__all__ = [
+    "central_standard_deviations",
+    "class_profiles",
+    "errors_of_standard_deviations",
+    "level_probabilities",
+    "named_levels",
+    "standard_deviations",
+]
 
 
 def class_profiles(
@@ -53,11 +61,34 @@ def _profile(
 
 def standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
     """(K, M), of the columns with normal noise in each class, in data units."""
+    return _standard_deviations(columns, clusters, scale, lambda part: part.covariance)
+
+
+def central_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
+    """(K, M), the same in the middle of their posteriors: exp of the expected logarithm."""
+    return _standard_deviations(columns, clusters, scale, lambda part: part.central_covariance)
+
+
+def errors_of_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
+    """(K, M), their standard deviations: half the relative error of the variances.
+
+    Response sees less: columns that rows show alike share the shape of their posteriors, as one coordinate.
+    """
+    whole = _standard_deviations(
+        columns, clusters, scale, lambda part: part.covariance_std**2 / part.central_covariance
+    )
+    return np.asarray(0.5 * whole)
+
+
+def _standard_deviations(
+    columns: ColumnKinds, clusters: MixedColumns, scale: Floats, variance: Callable[[Any], Floats]
+) -> Floats:
+    """Roots of what stands for the variances."""
     if "gaussian" not in columns.places:
         return np.empty((len(clusters.mean), 0))
     part: Any = clusters.parts["gaussian"]
     places = list(columns.places["gaussian"])
-    return np.asarray(scale[places] * np.sqrt(np.broadcast_to(part.covariance, part.mean.shape)))
+    return np.asarray(scale[places] * np.sqrt(np.broadcast_to(variance(part), part.mean.shape)))
 
 
 def level_probabilities(columns: ColumnKinds, clusters: MixedColumns) -> Floats:

@@ -26,6 +26,7 @@ from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
+from latens.families.normals import Normals
 from latens.families.sticks import Sticks
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.models.mixture.moves import agglomerated
@@ -104,7 +105,8 @@ class GaussianMixture(MixtureEstimator):
     means_ : array (K, D)
     covariances_, precisions_, precisions_cholesky_ : array
         (K, D, D), (D, D), (K, D) or (K,) for full, tied, diag, and spherical or known; the inverse of the expected
-        precision, the expected precision, and its Cholesky factor U with U U' equal to it.
+        precision, the expected precision, and its Cholesky factor U with U U' equal to it. With many columns and few
+        rows the first is below the middle of the posterior of the covariance, which `intervals` reports.
     share_ : array (K,)
         Share of the rows in each cluster.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : array
@@ -406,15 +408,32 @@ class GaussianMixture(MixtureEstimator):
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
         return value
 
+    def _own_numbers(self, q: MixturePosterior, stats: Statistics) -> dict[str, Any]:
+        return {**super()._own_numbers(q, stats), "covariances": self._central_covariances(q)}
+
     def _moving_numbers(self, q: MixturePosterior, stats: Statistics) -> dict[str, Any]:
         """Precisions and their factors are not among them."""
-        clusters: Any = q.clusters
-        dense, covariance = self.covariance_type in ("full", "tied"), clusters.covariance
-        covariance = covariance[0] if self.covariance_type == "tied" else covariance
-        covariance = covariance if dense or self.covariance_type == "diag" else covariance[:, 0]
-        leave = self._units.leave_covariance if dense else self._units.leave_variance
-        means = self._units.leave(clusters.mean)
-        return {"weights": q.weights.mean, "means": means, "components": means, "covariances": leave(covariance)}
+        means, covariances = self._units.leave(q.clusters.mean), self._central_covariances(q)
+        return {"weights": q.weights.mean, "means": means, "components": means, "covariances": covariances}
+
+    def _central_covariances(self, q: MixturePosterior) -> Floats:
+        """Those that intervals are about, where `covariances_` are inverses of expected precisions."""
+        clusters: Any = q.clusters  # a draw has covariances themselves
+        return self._left(clusters.covariance if isinstance(clusters, Normals) else clusters.central_covariance)
+
+    def _spread_beyond_response(self, q: MixturePosterior) -> dict[str, Any]:
+        """Of covariances: their inverses are sufficient statistics, and they are no sums of these."""
+        clusters = q.clusters
+        if not isinstance(clusters, NormalWishart | NormalColumns):
+            return {}
+        return {"covariances": self._left(clusters.covariance_std)}
+
+    def _left(self, covariance: Floats) -> Floats:
+        """Covariances as clusters have them, in data units and the shape of `covariances_`."""
+        kind, dense = self.covariance_type, self.covariance_type in ("full", "tied")
+        covariance = covariance[0] if kind == "tied" else covariance
+        covariance = covariance if dense or kind == "diag" else covariance[:, 0]
+        return np.asarray((self._units.leave_covariance if dense else self._units.leave_variance)(covariance))
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters

@@ -25,7 +25,9 @@ from latens.estimators.intervals.table import PublishedNumber
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.class_answers import ClassAnswers
 from latens.estimators.mixtures.class_profiles import (
+    central_standard_deviations,
     class_profiles,
+    errors_of_standard_deviations,
     level_probabilities,
     named_levels,
     standard_deviations,
@@ -470,8 +472,12 @@ class LatentClassAnalysis(ClassAnswers):
             own["level_probabilities"] = level_probabilities(self.columns_, q.clusters)
         if "gaussian" in self.columns_.places:
             scale = np.ldexp(1.0, self._units.exponent)
-            own["standard_deviations"] = standard_deviations(self.columns_, q.clusters, scale)
+            own["standard_deviations"] = central_standard_deviations(self.columns_, q.clusters, scale)
         return own
+
+    def _spread_beyond_response(self, q: Any) -> dict[str, Any]:
+        scale = np.ldexp(1.0, self._units.exponent)
+        return {"standard_deviations": errors_of_standard_deviations(self.columns_, q.clusters, scale)}
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
         super()._doubt(numbers, why)

@@ -94,6 +94,8 @@ def _by_axis(chart: Chart, axis: str) -> Blocks:
         if record not in records:
             records[record], used = used, used + 10**9
         owner[start:stop] = records[record] + at
+    if np.all(owner < 0):  # the only cluster: all coordinates are of one block
+        owner[:] = 0
     inner = np.flatnonzero(owner >= 0)
     names, which = np.unique(owner[inner], return_inverse=True)
     order = np.argsort(which, kind="stable")
