@@ -70,7 +70,10 @@ class NormalColumns:
 
     @property
     def covariance_std(self) -> Floats:
-        """(K, 1 or D), standard deviations of the logarithms of variances, times the variances."""
+        """(K, 1 or D), standard deviations of the logarithms of variances, times the variances.
+
+        One shape may be that of all columns: their expected logarithms then move together, and response sees only that.
+        """
         return np.asarray(np.sqrt(trigamma(self.shape)) * self.central_covariance)
 
     @property

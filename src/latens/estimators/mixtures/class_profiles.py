@@ -16,7 +16,6 @@ from latens.system.summary_table import Table
 __all__ = [
     "central_standard_deviations",
     "class_profiles",
-    "errors_of_standard_deviations",
     "level_probabilities",
     "named_levels",
     "standard_deviations",
@@ -67,17 +66,6 @@ def standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Flo
 def central_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
     """(K, M), the same in the middle of their posteriors: exp of the expected logarithm."""
     return _standard_deviations(columns, clusters, scale, lambda part: part.central_covariance)
-
-
-def errors_of_standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
-    """(K, M), their standard deviations: half the relative error of the variances.
-
-    Response sees less: columns that rows show alike share the shape of their posteriors, as one coordinate.
-    """
-    whole = _standard_deviations(
-        columns, clusters, scale, lambda part: part.covariance_std**2 / part.central_covariance
-    )
-    return np.asarray(0.5 * whole)
 
 
 def _standard_deviations(

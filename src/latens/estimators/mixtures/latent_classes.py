@@ -27,7 +27,6 @@ from latens.estimators.mixtures.class_answers import ClassAnswers
 from latens.estimators.mixtures.class_profiles import (
     central_standard_deviations,
     class_profiles,
-    errors_of_standard_deviations,
     level_probabilities,
     named_levels,
     standard_deviations,
@@ -474,10 +473,6 @@ class LatentClassAnalysis(ClassAnswers):
             scale = np.ldexp(1.0, self._units.exponent)
             own["standard_deviations"] = central_standard_deviations(self.columns_, q.clusters, scale)
         return own
-
-    def _spread_beyond_response(self, q: Any) -> dict[str, Any]:
-        scale = np.ldexp(1.0, self._units.exponent)
-        return {"standard_deviations": errors_of_standard_deviations(self.columns_, q.clusters, scale)}
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
         super()._doubt(numbers, why)
