@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -250,3 +251,17 @@ def test_labels_that_have_nothing_to_do_with_clusters_are_seldom_found_though_cl
     low, high, shown = (np.array([row[at[name]] for row in yes]) for name in ("low", "high", "estimate"))
     assert np.mean((low <= 0.2) & (high >= 0.2)) > 0.93
     assert np.all((low <= shown) & (shown <= high) & (low >= 0) & (high <= 1))
+
+
+def test_error_rates_next_to_nothing_move_by_next_to_nothing() -> None:
+    rng, label = np.random.default_rng(0), np.repeat([0, 1, 2], [80, 80, 20])
+    X = rng.normal(size=(180, 1)) + np.array([0.0, 4.0, 40.0])[label][:, None]
+    model = latens.GaussianMixture(3, n_init=4, prune=False, random_state=0, n_jobs=1).fit(X)
+    share = np.asarray(model.predict_proba(X))
+    share[(share > 0) & (share < 1e-30)] = 1e-318  # a step of fixed size divided by it has no end
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimated = model._error_rates(X, share, {})
+    assert estimated is not None
+    assert np.isfinite(estimated.by_row).all()
+    assert np.abs(estimated.by_row).max() > 1e-4

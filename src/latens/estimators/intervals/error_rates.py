@@ -138,9 +138,11 @@ def _row_bounds(model: Any, q: Any, rows: Rows) -> Floats:
 
 
 def _slopes_of_rows(model: Any, chart: Chart, way: Floats, batches: list[Rows]) -> Floats:
-    """(n,), the slope of each row's bound along a direction of eta."""
+    """(n,), the slope of each row's bound along a direction of eta, whatever its length."""
     size = float(np.abs(way).max(initial=0.0))
-    step = STEP / size if size > 0 else STEP
+    if size < np.finfo(float).tiny:  # of clusters that share no row; a step over so little has no end
+        return np.zeros(sum(map(len, batches)))
+    way = way / size
     up, down = (np.concatenate([_row_bounds(model, chart.at(side * way), rows) for rows in batches])
-                for side in (step, -step))  # fmt: skip
-    return np.asarray((up - down) / (2 * step))
+                for side in (STEP, -STEP))  # fmt: skip
+    return np.asarray((up - down) * (size / (2 * STEP)))
