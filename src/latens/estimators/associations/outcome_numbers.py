@@ -25,8 +25,8 @@ __all__ = ["OF_THE_FIT", "ON_THE_COLUMNS", "OUT_OF_RANGE", "outcome_numbers"]
 OF_THE_FIT = "columns of the fit"
 ON_THE_COLUMNS = "columns that depend on those of the fit beyond the clusters"
 OUT_OF_RANGE = "columns whose corrected means or shares would lie beyond all values"
-SIGNIFICANT = 0.01  # p of a direct effect
-SAME = 0.1  # of half an interval, up to which both means are the same
+SIGNIFICANCE_LEVEL = 0.01  # p of a direct effect
+LARGEST_EQUAL_GAP = 0.1  # of half an interval, up to which both means are the same
 
 
 def outcome_numbers(
@@ -49,10 +49,10 @@ def outcome_numbers(
     least, most = (0.0, 1.0) if shares else (float(y.min()), float(y.max()))
     half = 0.5 * (corrected[2] - corrected[0])
     why = ""
-    if np.any(np.abs(raw[0] - plain[0]) > SAME * half):
+    if np.any(np.abs(raw[0] - plain[0]) > LARGEST_EQUAL_GAP * half):
         if is_of_the_fit(assigned, keep, y):
             why = OF_THE_FIT
-        elif direct_effect_p(assigned, keep, y) < SIGNIFICANT:
+        elif direct_effect_p(assigned, keep, y) < SIGNIFICANCE_LEVEL:
             why = ON_THE_COLUMNS
         elif np.any(np.maximum(least - raw[0], raw[0] - most) > _chance(raw, y, assigned.rows_worth(keep))):
             why = OUT_OF_RANGE
@@ -65,10 +65,10 @@ def outcome_numbers(
 
 
 def _chance(raw: tuple[Floats, Floats, Floats], y: Floats, n: Floats) -> Floats:
-    """(J, K), how far corrected means may come by chance, Bonferroni's share of `SIGNIFICANT` each.
+    """(J, K), how far corrected means may come by chance, Bonferroni's share of `SIGNIFICANCE_LEVEL` each.
 
     Rows of a cluster vary at least as all rows do.
     """
     pooled = y.var(axis=0)[:, None] / np.maximum(n, 1.0)
-    far = float(stats.norm.isf(0.5 * SIGNIFICANT / raw[0].size))
+    far = float(stats.norm.isf(0.5 * SIGNIFICANCE_LEVEL / raw[0].size))
     return np.asarray(far * np.sqrt(np.maximum(raw[2], pooled)))
