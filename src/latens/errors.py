@@ -299,6 +299,10 @@ class NotMeasured(LatensWarning):
     """In some clusters no row has a value in a column of metadata: these clusters have no result."""
 
 
+class DirectEffects(LatensWarning):
+    """Columns of metadata depend on the columns of the fit beyond the cluster: their means are not corrected."""
+
+
 class EndlessOdds(LatensWarning):
     """Covariates separate some clusters without error, so that maximum likelihood has no finite odds."""
 

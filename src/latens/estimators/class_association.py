@@ -7,6 +7,7 @@ is known from the memberships p_nk, and is divided out instead of counting rows 
 
     outcomes     the mean of y in cluster k, with weights w_nk = (H^-1)_{s_n k} in place of [s_n = k], some of them
                  negative: sum_n w_nk y_n / sum_n w_nk, with a robust variance       (Bolck, Croon & Hagenaars 2004)
+                 unless y depends on the columns of the fit beyond the clusters (`associations.outcome_numbers`)
     covariates   log P(c_n = k) / P(c_n = 0) = x_n'b_k, fitted to the assignments by maximum likelihood of
                  sum_n log sum_k P(c_n = k) H_{k s_n}                                               (Vermunt 2010)
 
@@ -27,17 +28,12 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats, Index
-from latens.errors import CollinearColumns, EndlessOdds, LatensWarning, NotMeasured, UnusedColumns, warn
+from latens.errors import CollinearColumns, DirectEffects, EndlessOdds, LatensWarning, NotMeasured, UnusedColumns, warn
 from latens.estimators.association import as_date, as_numbers, holds_dates, metadata_columns
 from latens.estimators.associations.assigned import Assigned
-from latens.estimators.associations.class_means import (
-    alike_numbers,
-    alike_shares,
-    class_means,
-    mean_ends,
-    share_ends,
-)
+from latens.estimators.associations.class_means import alike_numbers, alike_shares
 from latens.estimators.associations.class_odds import class_odds, entangled
+from latens.estimators.associations.outcome_numbers import OF_THE_FIT, ON_THE_COLUMNS, OUT_OF_RANGE, outcome_numbers
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
@@ -59,18 +55,18 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         none of whose rows have a value are NaN.
     """
     rows, p_of, lacking = list[tuple[Any, ...]](), dict[str, float](), dict[tuple[str, ...], list[str]]()
+    weighted = dict[str, list[str]]()  # by what numbers are weighted by memberships
     for column, values in _usable(metadata_columns(metadata, len(assigned.labels), row_names)).items():
         parts, keep = _indicators(values)
         y, described = np.column_stack(list(parts.values()))[keep], assigned.described(keep)
-        means, own, together = class_means(assigned, keep, y, described)
+        numbers, why = outcome_numbers(assigned, keep, y, described, level, shares="mean" not in parts)
+        if why:
+            weighted.setdefault(why, []).append(column)
         if list(parts) == ["mean"]:
             among = np.isin(assigned.labels[keep], described)
             p_of[column] = alike_numbers(assigned.labels[keep][among], y[among, 0])
-            ends = mean_ends(assigned, keep, y[:, 0], means[0], own[0], together[0], level)
-            numbers = np.stack([means, *(end[None] for end in ends)])
         else:
-            p_of[column] = alike_shares(assigned, keep, y, means, described)
-            numbers = np.stack(share_ends(assigned, keep, means, together, level))
+            p_of[column] = alike_shares(assigned, keep, y, described)
         absent = np.setdiff1d(np.arange(len(assigned.names)), described)
         if len(absent):
             lacking.setdefault(tuple(assigned.names[k] for k in absent), []).append(column)
@@ -83,7 +79,7 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
                 rows.append((column, of, name, *map(write, (*numbers[:, j, k], naive[j, k])), p_of[column], len(keep)))
     adjusted = dict(zip(p_of, _adjusted(list(p_of.values())), strict=True))
     columns = ("column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n")
-    doubts = [
+    doubts: list[LatensWarning] = [
         NotMeasured(
             f"in {listed(names, 3, form=str)} no row, or fewer than two effective rows, have a value of "
             f"{listed(of, 3)}: there is no result for these clusters.",
@@ -91,8 +87,20 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         )
         for names, of in lacking.items()
     ]
+    notes = []
+    if OF_THE_FIT in weighted:
+        notes = [f"{OF_THE_FIT}: {listed(weighted[OF_THE_FIT], 6)}; their rows are weighted by memberships"]
+    doubts += [
+        DirectEffects(
+            f"{why}: {listed(weighted[why], 6)}. Correction for misclassified rows goes too far for them; their means "
+            "and shares are weighted by memberships instead.",
+            "If they depend on the clusters themselves as well, clusters differ more than these numbers say.",
+        )
+        for why in (ON_THE_COLUMNS, OUT_OF_RANGE)
+        if why in weighted
+    ]
     cells = tuple((*row[:8], adjusted[row[0]], row[8]) for row in rows)
-    return Table(columns, cells, note=_note(assigned, doubts))
+    return Table(columns, cells, note="; ".join([_note(assigned, doubts), *notes]))
 
 
 def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] | None, level: float) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import latens
-from latens.errors import UnusedColumns
+from latens.errors import DirectEffects, UnusedColumns
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 
@@ -32,7 +33,7 @@ def people() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, latens.Lat
 def test_known_errors_are_divided_out_exactly() -> None:
     # ten rows of a, ten of b; one in five of each is assigned to the other, and outcomes follow the true class
     share = np.array([[0.8, 0.2]] * 10 + [[0.2, 0.8]] * 10)
-    y = np.array([0.8 * 1 + 0.2 * 5] * 10 + [0.2 * 1 + 0.8 * 5] * 10)
+    y = np.array([1.0] * 8 + [5.0] * 2 + [1.0] * 2 + [5.0] * 8)
     assigned = Assigned(share, ("a", "b"))
     assert assigned.errors == pytest.approx(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert assigned.weights.sum(axis=1) == pytest.approx(1)
@@ -148,7 +149,7 @@ def test_error_rates_move_with_each_row_as_a_fit_does_in_which_it_counts_more() 
     items, more = people()[0][:300], 0.5
     model = latens.LatentClassAnalysis(2, prune=False, n_init=1, random_state=0, n_jobs=1, tol=1e-11, max_iter=5000)
     share = np.asarray(model.fit(items).predict_proba(items))
-    estimated, labels = model._error_rates(items, share, {}), share.argmax(axis=1)
+    estimated, labels = model._error_rates(model._rows_in_memory(items, {}), share), share.argmax(axis=1)
     assert estimated is not None
     assert not len(estimated.others)
     for n in (0, 7, 50):
@@ -173,7 +174,7 @@ def test_error_rates_are_those_of_rows_that_the_fit_has_not_seen() -> None:
         model = latens.LatentClassAnalysis(2, prune=False, n_init=1, random_state=0, n_jobs=1).fit(items)
         share = np.asarray(model.predict_proba(items))
         order, assigned = np.argsort(model.means_.sum(axis=1)), share.argmax(axis=1)
-        estimated = model._error_rates(items, share, {})
+        estimated = model._error_rates(model._rows_in_memory(items, {}), share)
         assert estimated is not None
         true = rates_of(np.eye(2)[label], np.argsort(order)[assigned])
         gaps.append([np.trace(each[order][:, order] - true) for each in (rates_of(share, assigned), estimated.rates)])
@@ -250,3 +251,78 @@ def test_labels_that_have_nothing_to_do_with_clusters_are_seldom_found_though_cl
     low, high, shown = (np.array([row[at[name]] for row in yes]) for name in ("low", "high", "estimate"))
     assert np.mean((low <= 0.2) & (high >= 0.2)) > 0.93
     assert np.all((low <= shown) & (shown <= high) & (low >= 0) & (high <= 1))
+
+
+def split(
+    seed: int, n: int = 800, gap: float = 1.6
+) -> tuple[np.ndarray, np.ndarray, latens.GaussianMixture, np.ndarray]:
+    """Clusters that overlap, rows, a fit, and its clusters in the order of their means."""
+    rng = np.random.default_rng(seed)
+    label = (rng.random(n) < 0.4).astype(int)
+    X = rng.normal(size=(n, 3)) + gap * label[:, None]
+    model = latens.GaussianMixture(2, prune=False, n_init=1, random_state=0, n_jobs=1).fit(X)
+    return label, X, model, np.argsort(model.means_[:, 0])
+
+
+def test_outcomes_are_corrected_only_where_they_depend_on_the_clusters_alone() -> None:
+    held, gaps = {name: list[bool]() for name in ("class", "site", "row", "own")}, list[np.ndarray]()
+    for seed in range(8):
+        label, X, model, order = split(seed)
+        rng = np.random.default_rng(100 + seed)
+        site = np.where(rng.random(len(X)) < 0.2 + 0.5 * label, "y", "n")
+        by_class = 3.0 * label + rng.normal(size=len(X))
+        by_row = 2.0 * X[:, 0] + rng.normal(size=len(X))
+        with pytest.warns(DirectEffects, match=r"beyond the clusters: 'row'\. .* weighted by memberships") as warned:
+            table = model.associate({"class": by_class, "site": site, "row": by_row, "own": X[:, 1]}, X)
+        assert len(warned) == 1
+        assert "columns of the fit: 'own'" in table.note
+        rows = {(row[0], row[2]): row[3:6] for row in table.rows if row[1] in ("mean", "y")}
+        truth = {"class": (0.0, 3.0), "site": (0.2, 0.7), "row": (0.0, 3.2), "own": (0.0, 1.6)}
+        for name, true in truth.items():
+            for value, k in zip(true, order, strict=True):
+                _, low, high = rows[name, f"cluster{k}"]
+                held[name].append(low <= value <= high)
+        gaps.append(np.array([rows["own", f"cluster{k}"][0] - model.means_[k, 1] for k in order]))
+    assert {name: np.mean(each) > 0.85 for name, each in held.items()} == dict.fromkeys(held, True)
+    assert np.abs(gaps).max() < 0.02  # means of a column of the fit are the model's
+
+
+def test_corrected_means_are_never_beyond_the_values() -> None:
+    _, X, model, _ = split(0, 1500, 1.4)
+    rng = np.random.default_rng(0)
+    price = 3.0 + np.maximum(X.sum(axis=1) - 1.0, 0.0) + 0.01 * rng.random(len(X))  # goes by the columns
+    weights = Assigned(np.asarray(model.predict_proba(X)), ("a", "b")).weights
+    assert np.min(weights.T @ price / weights.sum(axis=0)) < price.min()
+    with pytest.warns(DirectEffects):
+        table = model.associate({"price": price, "late": np.where(X[:, 0] > 2.5, "yes", "no")}, X)
+    for name, least, most in (("price", price.min(), price.max()), ("late", 0.0, 1.0)):
+        estimates = [row[3] for row in table.rows if row[0] == name]
+        assert min(estimates) >= least
+        assert max(estimates) <= most
+    # nothing to test by: assignments alone, beyond all values by more than chance
+    share = np.array([[0.6, 0.4], [0.4, 0.6]])[np.repeat([0, 1], 200)]
+    far = np.repeat([0.0, 1.0], 200) + 1e-3 * rng.normal(size=400)
+    with pytest.warns(DirectEffects, match="beyond all values: 'far'"):
+        table = outcomes_table(Assigned(share, ("a", "b")), {"far": far}, None, 0.95)
+    assert table["estimate"] == pytest.approx([0.4, 0.6], abs=1e-3)
+    # by chance: at the end of the range
+    near = np.where(np.arange(400) < 200, rng.random(400) < 0.36, rng.random(400) < 0.64).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = outcomes_table(Assigned(share, ("a", "b")), {"near": near}, None, 0.95)
+    assert min(table["estimate"]) >= 0
+    assert max(table["estimate"]) <= 1
+
+
+def test_error_rates_next_to_nothing_move_by_next_to_nothing() -> None:
+    rng, label = np.random.default_rng(0), np.repeat([0, 1, 2], [80, 80, 20])
+    X = rng.normal(size=(180, 1)) + np.array([0.0, 4.0, 40.0])[label][:, None]
+    model = latens.GaussianMixture(3, n_init=4, prune=False, random_state=0, n_jobs=1).fit(X)
+    share = np.asarray(model.predict_proba(X))
+    share[(share > 0) & (share < 1e-30)] = 1e-318  # a step of fixed size divided by it has no end
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimated = model._error_rates(model._rows_in_memory(X, {}), share)
+    assert estimated is not None
+    assert np.isfinite(estimated.by_row).all()
+    assert np.abs(estimated.by_row).max() > 1e-4

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import stats
 
 from latens.array import Floats, Index
 from latens.estimators.intervals.error_rates import ErrorRates, rates_of
@@ -22,6 +24,7 @@ class Assigned:
     memberships: Floats  # (n, K)
     names: tuple[str, ...]
     estimated: ErrorRates | None = None  # where it is counted that clusters are estimated
+    columns: Floats | None = None  # (n, D), of the fit, as numbers in any unit; NaN where missing
 
     def __post_init__(self) -> None:
         smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
@@ -35,6 +38,21 @@ class Assigned:
     def labels(self) -> Index:
         """(n,), the most probable cluster of each row."""
         return np.asarray(np.argmax(self.memberships, axis=1))
+
+    @cached_property
+    def functions(self) -> Floats:
+        """(n, F), functions of the columns of the fit: assignments, ranks in each column, and squares of these.
+
+        Missing values are at the mean.
+        """
+        found = [np.eye(len(self.names))[self.labels]]
+        if self.columns is not None:
+            ranks = stats.rankdata(self.columns, axis=0, nan_policy="omit")
+            seen = np.isfinite(ranks)
+            means = np.sum(np.where(seen, ranks, 0.0), axis=0) / np.maximum(seen.sum(axis=0), 1)
+            ranks = np.where(seen, ranks - means, 0.0) / len(ranks)
+            found += [ranks, ranks**2]
+        return np.hstack(found)
 
     @property
     def errors(self) -> Floats:

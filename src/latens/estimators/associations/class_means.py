@@ -55,15 +55,17 @@ def class_means(assigned: Assigned, keep: Index, y: Floats, described: Index) ->
 
 
 def mean_ends(
-    assigned: Assigned, keep: Index, y: Floats, means: Floats, own: Floats, together: Floats, level: float
+    labels: Index, n: Floats, y: Floats, means: Floats, own: Floats, together: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """(K,), ends of intervals of the means (K,) of y (n',), whose variances by rows and with drift are (K,)."""
-    labels = assigned.labels[keep]
+    """(K,), ends of intervals of the means (K,) of y (n',), whose variances by rows and with drift are (K,).
+
+    Rows are assigned to `labels` (n',), and say as much of each cluster as n (K,) whose cluster is known.
+    """
     residuals = y - _by_group(y, labels)[labels]
     groups, squares = len(np.unique(labels)), float(residuals @ residuals)
     spread = squares / max(len(y) - groups, 1)
     kurtosis = float(np.mean(residuals**4)) / (squares / len(y)) ** 2 if squares > 0 else 3.0
-    n, tell = assigned.rows_worth(keep), min(2 / max(kurtosis - 1, 1e-9), 1.0)
+    tell = min(2 / max(kurtosis - 1, 1e-9), 1.0)
     degrees = np.maximum(n - 1, 0.0) * tell + PRIOR_ROWS
     pooled = spread / np.where(np.isnan(means), np.nan, n)
     better = (n * tell * own + PRIOR_ROWS * pooled) / degrees
@@ -73,14 +75,14 @@ def mean_ends(
     return means - half, means + half
 
 
-def share_ends(
-    assigned: Assigned, keep: Index, shares: Floats, variances: Floats, level: float
-) -> tuple[Floats, Floats, Floats]:
+def share_ends(n: Floats, shares: Floats, variances: Floats, level: float) -> tuple[Floats, Floats, Floats]:
     """(J, K) shares, and ends of their intervals, in [0, 1], from variances of rows as they vary.
+
+    Rows say as much of each cluster as n (K,) whose cluster is known.
 
     Weights may be negative, and so may shares by them: those are 0, and the others still add up to 1.
     """
-    wide, n = float(stats.norm.isf(0.5 * (1 - level))), assigned.rows_worth(keep)
+    wide = float(stats.norm.isf(0.5 * (1 - level)))
     half, pseudo = wide * np.sqrt(variances), wide**2
     shown = np.maximum(shares, 0.0)
     shown = shown / shown.sum(axis=0)
@@ -90,8 +92,8 @@ def share_ends(
     return shown, np.clip(np.minimum(low, shown), 0.0, 1.0), np.clip(np.maximum(high, shown), 0.0, 1.0)
 
 
-def alike_shares(assigned: Assigned, keep: Index, y: Floats, means: Floats, described: Index) -> float:
-    """p of the score test that shares (J, K) of levels y (n', J) are alike in all clusters described.
+def alike_shares(assigned: Assigned, keep: Index, y: Floats, described: Index) -> float:
+    """p of the score test that shares of levels y (n', J) are alike in all clusters described.
 
     Rows of each cluster vary as all rows do: one that happens to have no row of a level would else be sure of it. The
     last level is what the others leave.
@@ -102,7 +104,7 @@ def alike_shares(assigned: Assigned, keep: Index, y: Floats, means: Floats, desc
     weights = assigned.weights[keep][:, described]
     weights = weights / weights.sum(axis=0)
     centred = (y - y.mean(axis=0))[:, :j]
-    means = means[:j, described]
+    means = y[:, :j].T @ weights
     gap = (means[:, 1:] - means[:, :1]).ravel()
     turn = np.column_stack([-np.ones(k - 1), np.eye(k - 1)])
     spread = np.kron(centred.T @ centred / len(y), turn @ (weights.T @ weights) @ turn.T)

@@ -37,13 +37,24 @@ from latens.core import Rows, blocks
 from latens.core.coordinates import Chart
 from latens.inference.uncertainty.response import respond
 
-__all__ = ["ErrorRates", "error_rates", "rates_of"]
+__all__ = ["ErrorRates", "MembershipErrors", "error_rates", "rates_of"]
 
 MOST_COORDINATES = 500  # of the posterior, as of intervals by response
 MOST_ROWS = 4096  # by which curvature and slopes are found; others stand for equal shares of them
 MOST_SLOPES = 2_000_000  # numbers J that are held at once
 STEP = 1e-4  # of a coordinate, in differences
 N_PAIRS = 32  # draws of log p_n, each with its mirror image
+N_DRAWS, MOST_DRAWN = 64, 16_000_000  # draws of the errors of all memberships at once, and numbers in them
+
+
+@dataclass(frozen=True)
+class MembershipErrors:
+    """What memberships of some rows are expected to be, and draws of their errors, to first order in eta."""
+
+    place: Index  # (m,), which rows
+    expected: Floats  # (m, K), as of rows that the fit has not seen
+    errors: Floats  # (B, m, K), in single precision; a draw is of one eta for all rows
+    slopes: Floats  # (m, B), of each row's bound along that eta; 0 where the fit was of other rows
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class ErrorRates:
     rates: Floats  # (K, K), how probable it is that a row of cluster k is assigned to s
     by_row: Floats  # (n, K, K), with whose outcomes they may go
     others: Floats  # (m, K, K), that have nothing to do with these rows
+    memberships: MembershipErrors | None = None
 
 
 def rates_of(share: Floats, labels: Index) -> Floats:
@@ -77,7 +89,8 @@ def error_rates(model: Any, q: Any, rows: Rows, share: Floats, n_of_fit: float, 
     each = like(np.full(len(few), n_of_fit / len(few)), few.x)  # so many rows of the fit each stands for
     found = respond(model, _blocks(model, q, replace(few, weight=each)), q, ascent=False)
     covariance = replace(found, gradient=np.zeros(chart.size)).covariance  # the fit has settled, on all of its rows
-    unseen, slopes = _as_of_unseen_rows(model, chart, covariance, few, share[place], labels[place], of_fit)
+    unseen, slopes, drawn = _as_of_unseen_rows(model, chart, covariance, few, share[place], labels[place], of_fit)
+    drawn = replace(drawn, place=place[drawn.place])
     plain = rates_of(share, labels)
     rates = np.maximum(plain + rates_of(unseen, labels[place]) - rates_of(share[place], labels[place]), 0.0)
     rates = rates / rates.sum(axis=1, keepdims=True)
@@ -87,16 +100,23 @@ def error_rates(model: Any, q: Any, rows: Rows, share: Floats, n_of_fit: float, 
     if of_fit:
         every = _blocks(model, q, rows)
         moved = np.stack([_slopes_of_rows(model, chart, way, every) for way in ways], axis=1)
-        return ErrorRates(rates, by_row + moved.reshape(-1, k, k), np.zeros((0, k, k)))
+        return ErrorRates(rates, by_row + moved.reshape(-1, k, k), np.zeros((0, k, k)), drawn)
     values, vectors = np.linalg.eigh(ways @ slopes.reshape(chart.size, -1))
-    return ErrorRates(rates, by_row, (vectors * np.sqrt(np.maximum(values, 0.0))).T.reshape(-1, k, k))
+    return ErrorRates(rates, by_row, (vectors * np.sqrt(np.maximum(values, 0.0))).T.reshape(-1, k, k), drawn)
 
 
 def _as_of_unseen_rows(
     model: Any, chart: Chart, covariance: Floats, rows: Rows, share: Floats, labels: Index, of_fit: bool
-) -> tuple[Floats, Floats]:
-    """(n, K), memberships as if rows had no part in the fit and eta were unknown; (P, K, K), slopes of error rates."""
+) -> tuple[Floats, Floats, MembershipErrors]:
+    """(n, K), memberships as if rows had no part in the fit and eta were unknown; (P, K, K), slopes of error rates.
+
+    Errors of the memberships of every so many rows are drawn as well.
+    """
     k, p = share.shape[1], chart.size
+    values, vectors = np.linalg.eigh(covariance)
+    etas = (vectors * np.sqrt(np.maximum(values, 0.0))) @ np.random.default_rng(1).normal(size=(p, N_DRAWS))
+    chosen = np.arange(0, len(rows), -(-N_DRAWS * k * len(rows) // MOST_DRAWN) or 1)
+    drawn, moved_bounds = list[Floats](), list[Floats]()
     mass, rates = np.maximum(share.sum(axis=0), np.finfo(float).tiny), rates_of(share, labels)
     unseen, slopes, pairs = (
         np.empty_like(share),
@@ -122,7 +142,11 @@ def _as_of_unseen_rows(
         root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         draws = [softmax(centre + sign * root @ z, axis=1) for z in pairs for sign in (1.0, -1.0)]
         unseen[at] = np.mean(draws, axis=0)
-    return unseen, slopes
+        own = chosen[(chosen >= at.start) & (chosen < at.stop)] - at.start
+        drawn.append((moved[own] @ etas).astype(np.float32))
+        moved_bounds.append(by_bound[own] @ etas)
+    errors = np.moveaxis(np.concatenate(drawn), 2, 0)
+    return unseen, slopes, MembershipErrors(chosen, unseen[chosen], errors, np.concatenate(moved_bounds))
 
 
 def _parts(n: int, size: int) -> Iterator[slice]:
@@ -138,9 +162,11 @@ def _row_bounds(model: Any, q: Any, rows: Rows) -> Floats:
 
 
 def _slopes_of_rows(model: Any, chart: Chart, way: Floats, batches: list[Rows]) -> Floats:
-    """(n,), the slope of each row's bound along a direction of eta."""
+    """(n,), the slope of each row's bound along a direction of eta, whatever its length."""
     size = float(np.abs(way).max(initial=0.0))
-    step = STEP / size if size > 0 else STEP
+    if size < np.finfo(float).tiny:  # of clusters that share no row; a step over so little has no end
+        return np.zeros(sum(map(len, batches)))
+    way = way / size
     up, down = (np.concatenate([_row_bounds(model, chart.at(side * way), rows) for rows in batches])
-                for side in (step, -step))  # fmt: skip
-    return np.asarray((up - down) / (2 * step))
+                for side in (STEP, -STEP))  # fmt: skip
+    return np.asarray((up - down) * (size / (2 * STEP)))

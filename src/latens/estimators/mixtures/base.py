@@ -68,6 +68,7 @@ MOST_CLUSTERS = 24
 TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
 MOST_ROUGH_NUMBERS = 2**20  # of the covariances of rough clusters
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
+MOST_RANKED = 20_000_000  # numbers of rows that outcomes may depend on
 N_FILLINGS = 10  # steps of the one cluster that missing entries are first drawn from
 LEAST_SHARE_OF_VARIANCE = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
@@ -287,6 +288,11 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each cluster (Bolck, Croon and Hagenaars).
         Columns as covariates: the odds of clusters given all covariates together (maximum likelihood, Vermunt).
+        The correction of outcomes assumes that they depend on X only through the cluster. Where a test at .01 finds
+        that a column depends on X beyond it, the correction would go too far: rows are weighted by memberships, as
+        is right if the column depends on the cluster only through X (`DirectEffects`). If it depends on both, these
+        means are too much alike. Columns of X themselves are weighted by memberships too, which gives the means of
+        the model. No mean lies beyond the observed values.
         Differences between clusters in a number are tested by permutations of the rows, and the variance in small
         clusters is estimated partly from all rows. Dates are in UTC, odds per day. Clusters in which no row has a
         value, and columns that are linear combinations of others, are NaN (`NotMeasured`, `CollinearColumns`).
@@ -322,18 +328,23 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         role, level = one_of("role", role, ["outcomes", "covariates"]), probability("level", level)
         row_names = self._codes_of(X, **beside)[1]
         share = np.asarray(host(self.predict_proba(X, **beside)), dtype=np.float64)
-        estimated = self._error_rates(X, share, beside) if share.shape[1] > 1 else None
-        assigned = Assigned(share, tuple(map(str, self.get_feature_names_out())), estimated)
+        rows = self._rows_in_memory(X, beside) if share.shape[1] > 1 else None
+        estimated = None if rows is None else self._error_rates(rows, share)
+        names = tuple(map(str, self.get_feature_names_out()))
+        assigned = Assigned(share, names, estimated, None if rows is None else _numbers_of(rows))
         table = outcomes_table if role == "outcomes" else covariates_table
         return table(assigned, metadata, row_names, level)
 
-    def _error_rates(self, X: Any, share: Floats, beside: dict[str, Any]) -> ErrorRates | None:
-        """Error rates of assignments, clusters being estimated; None of rows that are read in blocks."""
+    def _rows_in_memory(self, X: Any, beside: dict[str, Any]) -> Rows | None:
+        """Rows in the units of the model; None of those that are read in blocks."""
         if isinstance(X, Scan) or is_dask(X):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said of these rows already
-            rows = self._units.enter(self._rows_of_fit(X, **beside))
+            return self._units.enter(self._rows_of_fit(X, **beside))
+
+    def _error_rates(self, rows: Rows, share: Floats) -> ErrorRates | None:
+        """Error rates of assignments, clusters being estimated."""
         try:
             self._check_same_data(
                 self._statistics(self._state.q, blocks(rows, self._model.floats_per_row(self.n_components_)))
@@ -501,6 +512,14 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _default_size(self, context: FitContext) -> int:
         return int(max(1, min(context.growth * MOST_CLUSTERS, len(context.sample) // FEWEST_ROWS)))
+
+
+def _numbers_of(rows: Rows) -> Floats | None:
+    """(n, D), NaN where missing; None of rows that are sparse, or too many to be ranked in passing."""
+    if is_sparse(rows.x) or rows.x.shape[0] * rows.x.shape[1] > MOST_RANKED:
+        return None
+    x = np.asarray(host(rows.x), dtype=float)
+    return x if rows.seen is None else np.where(np.asarray(host(rows.seen)), x, np.nan)
 
 
 def _without_holes(model: Mixture, sample: Rows) -> Rows:

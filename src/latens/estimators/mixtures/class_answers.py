@@ -231,6 +231,11 @@ class ClassAnswers(MixtureEstimator):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each class (Bolck, Croon and Hagenaars).
         Columns as covariates: how the odds of classes go with all of them together (maximum likelihood, Vermunt).
+        The correction of outcomes assumes that they depend on X only through the class. Where a test at .01 finds
+        that a column depends on X beyond it, the correction would go too far: rows are weighted by memberships, as
+        is right if the column depends on the class only through X (`DirectEffects`). If it depends on both, these
+        means are too much alike. Columns of X themselves are weighted by memberships too, which gives the means of
+        the model. No mean lies beyond the observed values.
         Whether classes are alike in a number is tested by permutations of the rows, and few rows of a class borrow
         their spread from all rows. Dates are in UTC, odds by day. Classes without rows that have a value, and
         columns that are sums of others, are NaN (`NotMeasured`, `CollinearColumns`). Odds that have no end, as of a
