@@ -23,7 +23,7 @@ from latens.core.coordinates import Chart
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["ascend_in_leaps", "settled"]
+__all__ = ["ascend_in_leaps", "has_settled", "settled", "size_of_terms"]
 
 ITERATIONS_BETWEEN_LEAPS = 7  # iterations between leaps
 # of a coordinate: steps that seem to lead further, such as to a variance times e, are not the last ones
@@ -143,3 +143,15 @@ def _leap(points: Sequence[Any]) -> Any | None:
     way[~moving] = 0.0
     far = np.abs(way).max()
     return chart.at(way / max(far / LARGEST_STEP, 1.0)) if np.isfinite(far) else None
+
+
+def size_of_terms(fit: Fit) -> float:
+    """Of the terms of the bound, whatever the unit of the rows."""
+    return sum(abs(term) for name, term in fit.trace[-1].terms.items() if name != "scale")
+
+
+def has_settled(fit: Fit, tol: float) -> bool:
+    """Whether the last iteration of a fit that converged gained less than a smaller tolerance asks for, too."""
+    if not fit.converged or len(fit.trace) < 2 or not tol > 0:
+        return False
+    return bool(abs(fit.trace[-1].elbo - fit.trace[-2].elbo) < tol * max(fit.state.stats.n, 1.0))

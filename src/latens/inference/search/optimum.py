@@ -34,7 +34,7 @@ from latens.core import (
     fewest_of,
 )
 from latens.inference.ascent import OnIteration
-from latens.inference.extrapolated_ascent import settled
+from latens.inference.extrapolated_ascent import has_settled, settled, size_of_terms
 from latens.inference.search.crossing import crossed_in_turn
 from latens.inference.search.moves import (
     UNRECORDED,
@@ -143,7 +143,7 @@ class Search:
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)
-                if not _has_settled(fit, tol):
+                if not has_settled(fit, tol):
                     fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left
                     fit = longer(fit, ascent, self.max_iter, notify)
                 fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
@@ -180,7 +180,7 @@ class Search:
             left = self.max_iter - len(fit.trace)
             if fit.interrupted or fit.stopped or not fit.converged or left <= 0:
                 return fit
-            nats = max(self.settles, SHARE_SETTLED * _size(fit))
+            nats = max(self.settles, SHARE_SETTLED * size_of_terms(fit))
             leaps = partial(settled, self.model, batches, fit.state, nats, left, self.over, sweep)
             further = self.journal.once(partial(leaps, self.log_scale), None, fit.state)
             if further.elbo < fit.elbo + nats:
@@ -593,15 +593,3 @@ class Search:
             return iter(())
         rows = badly_explained(state.q, size)
         return islice((q for q in self._candidates(state, rows, rng) if q.n_components > state.q.n_components), N_RARE)
-
-
-def _size(fit: Fit) -> float:
-    """Of the terms of the bound, whatever the unit of the rows."""
-    return sum(abs(term) for name, term in fit.trace[-1].terms.items() if name != "scale")
-
-
-def _has_settled(fit: Fit, tol: float) -> bool:
-    """Whether the last iteration of a fit that converged gained less than a smaller tolerance asks for, too."""
-    if not fit.converged or len(fit.trace) < 2 or not tol > 0:
-        return False
-    return bool(abs(fit.trace[-1].elbo - fit.trace[-2].elbo) < tol * max(fit.state.stats.n, 1.0))

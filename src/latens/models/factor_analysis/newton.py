@@ -44,7 +44,7 @@ NEAR_FLOOR = 1e-9  # e-folds from the floor that are on it
 LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's curvature
 FLAT_SLOPE = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
 ROUGH_SLOPE = 1e-5  # the same, that is enough to compare numbers of factors by
-FELT_DAMPING = 1e-3  # below it a step that went too far is hardly any other
+OVERSHOOT_DAMPING = 1e-3  # below it a step that went too far is hardly any other
 ROUGH_NATS = 0.02  # gain of a step at most, of which N_STILL in turn end such a comparison
 N_STILL = 2
 N_RISES = 2  # of the criterion for a number of factors, one after the other, beyond which none is looked for
@@ -185,7 +185,7 @@ def most_likely(
     if not varies.any() or k == 0:
         return loadings, noise
     log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
-    limits = (ROUGH_SLOPE, FELT_DAMPING) if rough else (FLAT_SLOPE, LEAST_DAMPING)
+    limits = (ROUGH_SLOPE, OVERSHOOT_DAMPING) if rough else (FLAT_SLOPE, LEAST_DAMPING)
     point = _ascend(corr, min(k, len(size)), lowest, log_psi, *limits, near=near)
     loadings[varies, : point.k] = size[:, None] * point.loadings
     noise[varies] = size**2 * np.exp(point.log_psi)
@@ -255,15 +255,15 @@ def _ascend(
     lowest: Floats,
     log_psi: Floats,
     flat: float = FLAT_SLOPE,
-    felt: float = LEAST_DAMPING,
+    overshoot_damping: float = LEAST_DAMPING,
     *,
     still: float = 0.0,
     near: Array | None = None,
 ) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them.
 
-    Where a step went too far, the next is damped by `felt` at least. They end where the slope is flat, or where two in
-    turn have lowered the point by less than is `still`.
+    Where a step went too far, the next is damped by `overshoot_damping` at least. They end where the slope is flat, or
+    where two in turn have lowered the point by less than is `still`.
     """
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile
@@ -283,7 +283,7 @@ def _ascend(
             there = point.at(np.maximum(point.log_psi + move, lowest))
             if _is_better(there, point, slope, lowest):
                 break
-            damping = max(10 * damping, felt)
+            damping = max(10 * damping, overshoot_damping)
         else:
             break
         n_still = n_still + 1 if point.height - there.height < still else 0
