@@ -386,7 +386,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 fewer = (replace(context, widest=True, reached=[]), starts) if left_out else None
                 rng = np.random.default_rng(seed_beside(context.rng))  # whatever starts before these have drawn
                 least = max(context.least, reached[0].elbo)
-                context = replace(context, growth=self._next_growth(context.growth), least=least, rng=rng)
+                context = replace(context, growth=self._next_growth(context), least=least, rng=rng)
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     return fit
@@ -410,13 +410,13 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             return replace(fit, interrupted=True)
         return fit
 
-    def _next_growth(self, growth: int) -> int:
-        """The growth of a search with more components allowed than with this one."""
-        return 2 * growth
+    def _next_growth(self, context: FitContext) -> int:
+        """The growth of a search with more components allowed than with that of this one."""
+        return 2 * context.growth
 
-    def _times_allowed(self, growth: int) -> float:
+    def _times_allowed(self, context: FitContext) -> float:
         """How many times the components of growth 1 are allowed."""
-        return growth
+        return context.growth
 
     def _is_crowded(self, context: FitContext, n_kept: int) -> bool:
         """Whether the first start kept so many of the components allowed that more are searched for in any case."""
@@ -433,7 +433,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         allowed = whole_number("n_components", self.n_components)
         if not (self.begins_with_likely and self._seeks_number):
             return allowed
-        return min(allowed, int(self._times_allowed(context.growth) * self._default_size(replace(context, growth=1))))
+        return min(allowed, int(self._times_allowed(context) * self._default_size(replace(context, growth=1))))
 
     def _default_size(self, context: FitContext) -> int:
         n, d = context.sample.x.shape

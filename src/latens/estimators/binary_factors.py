@@ -378,25 +378,25 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     def _default_size(self, context: FitContext) -> int:
         most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
-        if not self._seeks_number:
+        if not (self._seeks_number and _is_whole(context)):
             return min(super()._default_size(context), most)
         if self.n_components is None:
             most = min(most, max(len(context.sample) // 2, 1))
-        return min(int(self._times_allowed(context.growth) * FIRST_SIZE), most)
+        return min(int(self._times_allowed(context) * FIRST_SIZE), most)
 
-    def _next_growth(self, growth: int) -> int:
-        return growth + 1
+    def _next_growth(self, context: FitContext) -> int:
+        return context.growth + 1 if _is_whole(context) else super()._next_growth(context)
 
-    def _times_allowed(self, growth: int) -> float:
+    def _times_allowed(self, context: FitContext) -> float:
         """1, 1.5, 2, 3, 4 and so on: to which optimum starts lead depends on how many causes they have."""
+        growth = context.growth
+        if not _is_whole(context):
+            return super()._times_allowed(context)
         return (1.0 if growth % 2 else 1.5) * 2.0 ** ((growth - 1) // 2)
 
     def _is_crowded(self, context: FitContext, n_kept: int) -> bool:
-        """More than half are kept: starts with more causes lead to other optima then, some of them higher.
-
-        Of many rows, which take long, moves tell whether more are needed, and only where all are kept.
-        """
-        return 2 * len(context.sample) > context.data.n and 2 * n_kept > self._starting_size(context)
+        """More than half are kept: starts with more causes lead to other optima then, some of them higher."""
+        return _is_whole(context) and 2 * n_kept > self._starting_size(context)
 
     def _directions(self, model: BinaryFactors, context: FitContext) -> RowSpace | None:
         """Of few complete rows, where all columns have one noise."""
@@ -485,3 +485,11 @@ def _posterior_at(model: BinaryFactors, parts: Floats, variance: Any) -> BinaryP
     alpha = Gamma(np.full(len(parts), 0.5 * parts.shape[1]), 0.5 * sizes + 1e-3)
     counts = N_STARTING_ROWS * usage
     return BinaryPosterior(Beta(counts, N_STARTING_ROWS - counts), Relevance(weights, alpha))
+
+
+def _is_whole(context: FitContext) -> bool:
+    """Whether the sample is most of the rows, so that a search is short enough to make one for each number of causes.
+
+    Of more rows a search begins with many causes: from few it takes longer on rows that are no sums of on/off causes.
+    """
+    return 2 * len(context.sample) > context.data.n

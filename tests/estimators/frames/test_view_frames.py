@@ -287,7 +287,7 @@ def test_rare_counts_are_drawn_as_often_as_they_occur(kind: str, mean: float, di
     model = fitted(frame, likelihoods={"visits": kind})
     (published,) = model.dispersion_.values()
     assert published[0] == pytest.approx(dispersion, rel=0.4, abs=0.1)
-    _, tables = model.impute(frame, n_draws=20)
+    _, tables = model.impute(frame, n_draws=100)
     drawn = np.concatenate([table["visits"][hidden].to_numpy(float) for table in tables])
     for least in (1, 2, 4):
         assert np.mean(drawn >= least) == pytest.approx(np.mean(visits[~hidden] >= least), rel=0.15, abs=0.003)
