@@ -14,6 +14,8 @@ So columns of metres and of millimetres can be compared, and one colour scale se
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +103,7 @@ class Profile:
         """(D, K), whether any row of a component shows the column."""
         return np.asarray(np.isfinite(self.error))
 
-    @property
+    @cached_property
     def _least(self) -> np.ndarray:
         return least_strength(self.strength, self.error)
 
@@ -111,13 +113,12 @@ class Profile:
         `ends` are intervals in the unit of cells. One that holds the number of all rows leaves the sign open: the
         standard error takes the codes of rows for known, and an interval need not.
         """
-        lift = np.full(self.strength.shape, np.nan) if self.lift is None else self.lift
-        return [
-            d for d in self.top(k, len(self.columns))
-            if abs(self.strength[d, k]) >= LEAST_STRENGTH and self._least[d, k] > 0
-            and not (self.strength[d, k] > 0 and lift[d, k] < 1)
-            and not self._holds_usual(d, k, ends or {})
-        ][:n]  # fmt: skip
+        least, strength = self._least[:, k], self.strength[:, k]
+        clear = (np.abs(strength) >= LEAST_STRENGTH) & (least > 0)
+        if self.lift is not None:
+            clear &= ~((strength > 0) & (self.lift[:, k] < 1))
+        found = (d for d in strongest(least, len(least)) if clear[d] and not self._holds_usual(d, k, ends or {}))
+        return list(islice(found, n))
 
     def _holds_usual(self, d: int, k: int, ends: Ends) -> bool:
         """Whether the interval of a number is known and holds that of all rows."""
