@@ -386,10 +386,13 @@ class Search:
             fits = self._settled(fits, batches, sweep)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        if self.pause and screens and self._is_far_behind(fits):  # all moves of the part are behind them
-            return fits
-        # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
-        chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
+        try:
+            if self.pause and screens and self._is_far_behind(fits):  # all moves of the part are behind them
+                return fits
+            # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
+            chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
+        except KeyboardInterrupt:
+            return [replace(fit, interrupted=True) for fit in fits]
         if crossing:
             options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
             move = partial(self._moved, **options, rare=rare, notify=notify)

@@ -286,7 +286,7 @@ def _ascend(
             damping = max(10 * damping, overshoot_damping)
         else:
             break
-        n_still = n_still + 1 if point.height - there.height < still else 0
+        n_still = n_still + 1 if 0 < still > point.height - there.height else 0
         point, damping = there, max(LEAST_DAMPING, damping / 100)
     return point
 
