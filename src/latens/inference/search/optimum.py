@@ -391,14 +391,15 @@ class Search:
                 return fits
             # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
             chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
+            unmoved, widest = crossing and self.model.crosses_unmoved(sample), self._widest(starts)
         except KeyboardInterrupt:
             return [replace(fit, interrupted=True) for fit in fits]
         if crossing:
             options = {"ascent": ascent, "sample": sample, "stage": stage, "tol": self.tol, "screens": screens}
             move = partial(self._moved, **options, rare=rare, notify=notify)
             first, further, again = (partial(move, tier=tier) for tier in (FIRST, FURTHER, ALL))
-            crossed, unmoved = partial(self._crossing, ascent, sample, notify), self.model.crosses_unmoved(sample)
-            cross = partial(crossed_in_turn, unmoved=unmoved, rest=rest, limit=self._widest(starts))
+            crossed = partial(self._crossing, ascent, sample, notify)
+            cross = partial(crossed_in_turn, unmoved=unmoved, rest=rest, limit=widest)
             fits = cross(chosen, first, further, again, crossed, self.tol)
             return [*fits, *(others if fits[-1].interrupted or fits[-1].stopped else ())]
         interrupted = stopped = False
