@@ -48,8 +48,6 @@ SEARCHED = [
     and "-ml" not in name
     and (variant.estimator != "FactorAnalysis" or variant.params.get("prior") == "ard")
 ]
-# what is still to be mended, and why; an entry that passes may go
-LEFT: dict[str, str] = {}
 TABLES: dict[str, Callable[[], np.ndarray]] = {
     "iris": lambda: datasets.load_iris().data,
     "wine": lambda: datasets.load_wine().data,
@@ -143,11 +141,6 @@ def test_a_source_whose_place_others_take_only_from_neutral_codes_is_told() -> N
     assert worth_of(model, all_in_one(model, {"X": x})).most_raised <= 2 * model.tol
 
 
-def or_left(name: str) -> Any:
-    """Not strict: of the rows with and without holes one may pass."""
-    return pytest.param(name, marks=pytest.mark.xfail(reason=LEFT[name], strict=False)) if name in LEFT else name
-
-
 def searching(variant: Variant) -> Any:
     """The variant told nothing: the number of components is found, with moves."""
     kind = {name: value for name, value in variant.params.items() if name not in QUICK}
@@ -162,7 +155,7 @@ def all_in_one(model: Any, arguments: dict[str, Any]) -> Rows:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-@pytest.mark.parametrize("name", [or_left(name) for name in SEARCHED])
+@pytest.mark.parametrize("name", SEARCHED)
 def test_every_variant_of_the_contract_publishes_what_is_worth_its_place(name: str, holes: bool) -> None:
     variant = VARIANTS[name]
     arguments = variant.batch(0, holes=holes).arguments
@@ -174,7 +167,7 @@ def test_every_variant_of_the_contract_publishes_what_is_worth_its_place(name: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [or_left(f"{table}, {name}") for table in TABLES for name in REAL])
+@pytest.mark.parametrize("which", [f"{table}, {name}" for table in TABLES for name in REAL])
 def test_fits_of_real_tables_publish_what_is_worth_its_place(which: str) -> None:
     table, name = which.split(", ")
     x = TABLES[table]()
